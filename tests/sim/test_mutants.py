@@ -127,7 +127,7 @@ def run_seeds(mode: str) -> None:
 )
 def test_mutant(module, old, new, finder, mutate):
     mutate(Mutation(module, old, new))
-    with pytest.raises((Exception, pytest.fail.Exception)) as found:  # noqa: PT011 - whatever it is
+    with pytest.raises((Exception, pytest.fail.Exception)) as found:
         run_tables(finder) if "test_" in finder else run_seeds(finder)
     assert not isinstance(found.value, ImportError), found.value
 

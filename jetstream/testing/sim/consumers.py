@@ -139,7 +139,8 @@ class StreamPull(Model):
         self.start = self.position.next
         self.policy: str = config.get("ack_policy", "explicit")
         self.max_deliver: int = config.get("max_deliver", -1)
-        self.backoff: list[float] = [each / NANO for each in config.get("backoff") or []]
+        backoff: list[int] = config.get("backoff") or []
+        self.backoff: list[float] = [each / NANO for each in backoff]
         self.touched = clock.now
         #: Called for each message that is sent; returns whether it gets lost on its way.
         self.loses: Callable[[], bool] = lambda: False

@@ -38,6 +38,7 @@ def _error(code: tuple[int, int, str]) -> dict[str, Any]:
 
 
 def header(block: bytes | None, name: bytes) -> bytes:
+    """Return the value of a header."""
     return (block or b"").partition(name + b": ")[2].partition(b"\r\n")[0]
 
 
@@ -60,6 +61,7 @@ class Message:
 
     @property
     def msg_id(self) -> bytes:
+        """The id by which a stream recognizes the message."""
         return header(self.block, b"Nats-Msg-Id")
 
 
@@ -128,14 +130,17 @@ class FastModel:
 
     @property
     def now(self) -> float:
+        """The simulated time."""
         return self._clock.now
 
     # What clients do
 
     def subscribed(self, peer: Peer) -> None:
+        """Handle SUB."""
         self._peers[peer] = self.era
 
     def published(self, peer: Peer, pub: Pub) -> None:
+        """Handle a message of a batch."""
         assert pub.raw_subject == b"s.x", f"nobody asked for {pub.raw_subject!r}"
         if peer.alive:
             self._peers[peer] = self.era
@@ -168,6 +173,7 @@ class FastModel:
     # What the leader does with a message
 
     def take(self, message: Message) -> None:
+        """Handle a message as the leader does."""
         if self.refusing:
             return self._refuse(message, self.refusing)
         if len(message.block or b"") + len(message.data) > self.max_size:
@@ -352,9 +358,11 @@ class FastModel:
     # What happens to servers
 
     def freeze(self) -> None:
+        """Do nothing any more; what arrives waits."""
         self.frozen = True
 
     def thaw(self) -> None:
+        """Handle what has arrived meanwhile."""
         self.frozen = False
         queue, self._queue = self._queue, []
         for message in queue:

@@ -122,6 +122,7 @@ class Model:
         """Look for interest when there is something to deliver."""
 
     def published(self, peer: Peer, pub: Pub) -> None:
+        """Handle a pull, a lookup, an acknowledgment or a message to store."""
         subject = pub.raw_subject
         if subject == self._next:
             self.pull(peer, pub.raw_reply, pub.data)
@@ -135,6 +136,7 @@ class Model:
             raise AssertionError(f"nobody asked for {subject!r}")
 
     def pull(self, peer: Peer | None, reply: bytes, data: bytes) -> None:
+        """Handle a pull request."""
         body = json.loads(data)
         request = Request(peer, reply, body, self._clock.now)
         self.pulls.append(request)
@@ -166,7 +168,7 @@ class Model:
         """CONSUMER.INFO. Without a leader there are several answers, and none of them is 404."""
         kind = self.lookups // 3 % 4
         self.lookups += 1
-        here = {"stream_name": self._name, "name": "C", "config": {}}
+        here: dict[str, Any] = {"stream_name": self._name, "name": "C", "config": {}}
         unavailable = (503, 10008, "JetStream system temporarily unavailable")
         if not self.exists and self.leader:
             self._answer(peer, reply, error(404, 10014, "consumer not found"))
@@ -227,6 +229,7 @@ class Model:
     # What the server does
 
     def add(self, data: bytes, block: bytes | None = None) -> Stored:
+        """Store a message."""
         message = Stored(len(self.stored) + 1, data, block)
         self.unacked += 1
         self.stored.append(message)
@@ -234,6 +237,7 @@ class Model:
 
     @property
     def done(self) -> bool:
+        """Whether all messages are acknowledged."""
         return self.unacked == 0
 
     def _interest(self, request: Request) -> bool:
@@ -371,6 +375,7 @@ class Model:
         self.leader = True
 
     def delete(self) -> None:
+        """Delete the consumer; its pulls are notified."""
         self.step_down(["409 Consumer Deleted"])
 
     def vanish(self) -> None:

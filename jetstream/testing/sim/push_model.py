@@ -71,6 +71,7 @@ class PushConsumer:
 
     @property
     def stalled(self) -> bool:
+        """Whether the window of flow control is full."""
         return self.window > 0 and self.pending > self.window
 
     def _deliverable(self) -> Stored | None:
@@ -85,6 +86,7 @@ class PushConsumer:
         return len(self._model.stored) - self.next + 1
 
     def pump(self) -> None:
+        """Deliver what can be delivered."""
         while not (self.gone or self._model.frozen):
             if self._model.listener(self.target) is None:
                 return
@@ -166,6 +168,7 @@ class PushConsumer:
     # What happens to it
 
     def answered(self, subject: bytes) -> None:
+        """Handle the answer to a flow control request."""
         if subject == self.request:
             self.window = min(2 * self.window, self._model.most_window)
             self.pending = max(0, self.pending - self.requested)
@@ -173,6 +176,7 @@ class PushConsumer:
             self.pump()
 
     def acked(self, seq: int, data: bytes) -> None:
+        """Handle an acknowledgment."""
         copy = self.copies.get(seq)
         if copy is None:
             return
@@ -202,6 +206,7 @@ class PushConsumer:
 
     @property
     def done(self) -> bool:
+        """Whether all messages are delivered and acknowledged."""
         model = self._model
         return self.next > len(model.stored) and all(each.acked for each in self.copies.values())
 
@@ -235,6 +240,7 @@ class PushModel:
 
     @property
     def now(self) -> float:
+        """The simulated time."""
         return self.clock.now
 
     def listener(self, subject: bytes) -> Peer | None:
@@ -247,11 +253,13 @@ class PushModel:
     # What clients do
 
     def subscribed(self, peer: Peer) -> None:
+        """Handle SUB."""
         self.peers = [each for each in self.peers if each.alive and each is not peer]
         self.peers.append(peer)
         self.pump()
 
     def published(self, peer: Peer, pub: Pub) -> None:
+        """Handle a call, an acknowledgment or an answer to flow control."""
         subject = pub.raw_subject
         words = subject.split(b".")
         if subject.startswith(b"$JS.API.CONSUMER.CREATE."):
@@ -312,15 +320,18 @@ class PushModel:
     # What the server does
 
     def add_consumer(self, name: str, config: dict[str, Any]) -> PushConsumer:
+        """Create a consumer."""
         consumer = self.consumers[name] = PushConsumer(self, name, config)
         return consumer
 
     def add(self, data: bytes, block: bytes | None = None) -> Stored:
+        """Store a message."""
         message = Stored(len(self.stored) + 1, data, block)
         self.stored.append(message)
         return message
 
     def pump(self) -> None:
+        """Deliver what can be delivered."""
         for consumer in list(self.consumers.values()):
             consumer.pump()
 
@@ -330,6 +341,7 @@ class PushModel:
     # What happens to servers
 
     def delete(self, name: str) -> None:
+        """Delete a consumer; its client gets no notice."""
         consumer = self.consumers.pop(name, None)
         if consumer is not None:
             consumer.gone = True
@@ -339,6 +351,7 @@ class PushModel:
         self.frozen = True
 
     def elect(self) -> None:
+        """Continue with another leader."""
         self.frozen = False
         self.leader = True
         self.pump()
