@@ -6,7 +6,8 @@ READY := .venv/.ready
 # What asks no clock makes way for what does: it has the time that the tests on servers leave.
 CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection jetstream)
-PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
+PURE := $(addprefix tests/,hostile fuzz micropython) \
+	$(addprefix tests/sim/test_,sim.py simulation.py model.py push_model.py mutants.py mutate.py)
 # A process that dies is a failure: its successor would wait for ever.
 XDIST := --max-worker-restart 0 --dist
 # A hundred processes read the same sources, and compile them once, whatever the environment says.
@@ -67,8 +68,12 @@ fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where the
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run
 
 SEEDS ?= 100000
-sim: $(READY)  ## The simulation with SEEDS (100,000) seeds for each mode
+sim: $(READY)  ## The simulation with SEEDS (100,000) seeds for each mode, on all cores
 	$(PY) -m tests.sim --count $(SEEDS)
+
+MUTATE ?=
+mutants: $(READY)  ## Mechanical mistakes in the modules in MUTATE, or in those that matter most; who finds them
+	$(PY) -m tests.sim.mutate $(MUTATE)
 
 SOAK ?= --messages 100000 --faults 10
 soak: $(READY)  ## Publishers and consumers while servers crash, freeze and restart; SOAK has its arguments
@@ -101,4 +106,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim soak bench bench-check bench-spark demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim mutants soak bench bench-check bench-spark demo clean

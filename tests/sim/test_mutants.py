@@ -53,13 +53,13 @@ class Mutation(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._path = ROOT.joinpath(*self._module.split(".")).with_suffix(".py")
         text = self._path.read_text(encoding="utf-8")
         assert text.count(old) >= 1, f"{module} does not have {old!r} any more"
-        self._text = text.replace(old, new, 1)
+        self.text = text.replace(old, new, 1)
 
     def find_spec(self, name: str, path: object, target: object = None) -> Any:
         return importlib.util.spec_from_loader(name, self) if name == self._module else None
 
     def exec_module(self, module: ModuleType) -> None:
-        exec(compile(self._text, str(self._path), "exec"), module.__dict__)
+        exec(compile(self.text, str(self._path), "exec"), module.__dict__)
 
 
 def is_fresh(name: str, core: bool = True) -> bool:
