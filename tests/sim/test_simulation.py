@@ -338,10 +338,20 @@ def test_silence_holds_data_back(sim, js):
     assert sim.now == pytest.approx(began + 3.0, abs=0.01)
 
 
-def test_not_everything_is_modeled(sim, js):
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda js: js.resume_consumer("S", "C"),
+        lambda js: js.publish("s", ttl=10.0),
+        lambda js: js.create_stream(name="T", allow_atomic=True),
+        lambda js: js.create_consumer("S", name="D", rate_limit_bps=1000, deliver_subject="d"),
+    ],
+    ids=["call", "publish", "stream", "consumer"],
+)
+def test_not_everything_is_modeled(sim, js, call):
     consumer_of(sim, js)
     with pytest.raises(errors.ApiError, match="not part of the simulation"):
-        sim.run(js.resume_consumer("S", "C"))
+        sim.run(call(js))
 
 
 # Traces and seeds
