@@ -38,8 +38,17 @@ MESSAGE_NOT_FOUND = (404, 10037, "no message found")
 SUBJECTS_OVERLAP = (400, 10065, "subjects overlap with an existing stream")
 _PAGE = 256
 # Fields of configurations that would change what the server does.
-_STREAM_FIELDS = ("mirror", "sources", "subject_transform", "republish", "allow_msg_ttl")
-_STREAM_FIELDS += ("allow_msg_counter", "allow_msg_schedules", "allow_atomic", "allow_batched")
+_STREAM_FIELDS = [
+    "mirror",
+    "sources",
+    "subject_transform",
+    "republish",
+    "allow_msg_ttl",
+    "allow_msg_counter",
+    "allow_msg_schedules",
+    "allow_atomic",
+    "allow_batched",
+]
 _CONSUMER_FIELDS = ("priority_groups", "pause_until", "rate_limit_bps", "sample_freq")
 
 
