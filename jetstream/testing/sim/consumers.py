@@ -38,11 +38,11 @@ class Position:
     """Where a consumer is in its stream: which messages are left, and which is the next one."""
 
     def __init__(self, stream: Stream, config: dict[str, Any]) -> None:
-        self.stream = stream
+        self.stream: Stream = stream
         self.filters: list[str] = list(config.get("filter_subjects") or [])
         if config.get("filter_subject"):
             self.filters = [config["filter_subject"]]
-        self.headers_only = bool(config.get("headers_only"))
+        self.headers_only: bool = bool(config.get("headers_only"))
         #: Whether messages count too few pending ones, as those of servers do during writes.
         self.miscounts: bool = False
         #: The sequences to deliver before all others: those of last_per_subject.
@@ -131,22 +131,22 @@ class StreamPull(Model):
             max_bytes=config.get("max_bytes", 0),
             ack_wait=config.get("ack_wait", _ACK_WAIT * NANO) / NANO,
         )
-        self.name = name
-        self.config = config
-        self.stream = stream
-        self.created = clock.now
-        self.position = Position(stream, config)
-        self.start = self.position.next
+        self.name: str = name
+        self.config: dict[str, Any] = config
+        self.stream: Stream = stream
+        self.created: float = clock.now
+        self.position: Position = Position(stream, config)
+        self.start: int = self.position.next
         self.policy: str = config.get("ack_policy", "explicit")
         self.max_deliver: int = config.get("max_deliver", -1)
         backoff: list[int] = config.get("backoff") or []
         self.backoff: list[float] = [each / NANO for each in backoff]
-        self.touched = clock.now
+        self.touched: float = clock.now
         #: Called for each message that is sent; returns whether it gets lost on its way.
         self.loses: Callable[[], bool] = lambda: False
         #: Called for a message that is acknowledged for good.
         self.on_acked: Callable[[int], object] = lambda seq: None
-        self.ended = 0  # messages that are acknowledged
+        self.ended: int = 0  # messages that are acknowledged
         self._ack = ("$JS.ACK.%s.%s." % (stream.name, name)).encode()
         self._next = ("$JS.API.CONSUMER.MSG.NEXT.%s.%s" % (stream.name, name)).encode()
 
@@ -247,13 +247,14 @@ class StreamPush(PushConsumer):
 
     def __init__(self, model: PushModel, stream: Stream, name: str, config: dict[str, Any]) -> None:
         super().__init__(model, name, config)
-        self.stream = stream
-        self.created = model.now
-        self.position = Position(stream, config)
-        self.next = self.start = self.position.next
+        self.stream: Stream = stream
+        self.created: float = model.now
+        self.position: Position = Position(stream, config)
+        self.next: int = self.position.next
+        self.start: int = self.next
         self.max_deliver: int = config.get("max_deliver", -1)
         self.max_ack_pending: int = config.get("max_ack_pending") or 1000
-        self.touched = model.now
+        self.touched: float = model.now
         self.on_acked: Callable[[int], object] = lambda seq: None
 
     @property

@@ -48,16 +48,16 @@ class Message:
     __slots__ = ("block", "data", "flow", "gaps", "id", "number", "operation", "reply")
 
     def __init__(self, reply: bytes, block: bytes | None, data: bytes) -> None:
-        self.reply = reply
+        self.reply: bytes = reply
         words = reply.split(b".")
         assert words[-1] == b"$FI", reply
-        self.id = words[-6].decode()
-        self.flow = int(words[-5])
-        self.gaps = words[-4] == b"ok"
-        self.number = int(words[-3])
-        self.operation = int(words[-2])
-        self.block = block
-        self.data = data
+        self.id: str = words[-6].decode()
+        self.flow: int = int(words[-5])
+        self.gaps: bool = words[-4] == b"ok"
+        self.number: int = int(words[-3])
+        self.operation: int = int(words[-2])
+        self.block: bytes | None = block
+        self.data: bytes = data
 
     @property
     def msg_id(self) -> bytes:
@@ -84,18 +84,18 @@ class Batch:
     )
 
     def __init__(self, message: Message, now: float) -> None:
-        self.id = message.id
-        self.gaps = message.gaps
-        self.most = message.flow
-        self.flow = 1
-        self.came = 0
-        self.stored = 0
-        self.told = 0  # the last acknowledgement
-        self.pending = 0  # messages that came and are not yet stored
-        self.seq = 0  # in the stream
-        self.reply = message.reply  # of the last stored one
-        self.ending = False
-        self.touched = now
+        self.id: str = message.id
+        self.gaps: bool = message.gaps
+        self.most: int = message.flow
+        self.flow: int = 1
+        self.came: int = 0
+        self.stored: int = 0
+        self.told: int = 0  # the last acknowledgement
+        self.pending: int = 0  # messages that came and are not yet stored
+        self.seq: int = 0  # in the stream
+        self.reply: bytes = message.reply  # of the last stored one
+        self.ending: bool = False
+        self.touched: float = now
 
 
 class FastModel:
@@ -103,7 +103,7 @@ class FastModel:
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         self._clock = clock
-        self.name = name
+        self.name: str = name
         self.max_size: int = config.get("max_size", 1 << 20)
         self.capacity: int = config.get("capacity", 500)  # messages for all batches
         self.delay: float = config.get("delay", 0.0)  # until a message is stored
@@ -115,12 +115,12 @@ class FastModel:
         self.ids: dict[bytes, int] = {}  # and where they are; 0 if they are on their way
         self.on_the_way: list[Message] = []
         self.relied: int = 0  # so many on their way have been taken as known
-        self.safe = 0  # so many of those that are stored, are acknowledged
-        self.leader = True
-        self.silent = False  # without a leader, nobody says so
-        self.frozen = False  # it leads, and does nothing
+        self.safe: int = 0  # so many of those that are stored, are acknowledged
+        self.leader: bool = True
+        self.silent: bool = False  # without a leader, nobody says so
+        self.frozen: bool = False  # it leads, and does nothing
         self.refusing: tuple[int, int, str] | None = None
-        self.era = 0  # leaders and lives
+        self.era: int = 0  # leaders and lives
         self.before_loss: Callable[[], None] | None = None  # what happens before one is told
         self._peers: OrderedDict[Peer, int] = (
             OrderedDict()

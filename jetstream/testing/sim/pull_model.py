@@ -43,14 +43,14 @@ class Stored:
         subject: bytes = b"",
         time_ns: int = STORED_AT,
     ) -> None:
-        self.seq = seq
-        self.subject = subject
-        self.time_ns = time_ns
-        self.data = data
-        self.block = block
-        self.count = 0  # deliveries
-        self.acked = False
-        self.due = 0.0  # when it is to be delivered again
+        self.seq: int = seq
+        self.subject: bytes = subject
+        self.time_ns: int = time_ns
+        self.data: bytes = data
+        self.block: bytes | None = block
+        self.count: int = 0  # deliveries
+        self.acked: bool = False
+        self.due: float = 0.0  # when it is to be delivered again
 
 
 class Request:
@@ -71,17 +71,17 @@ class Request:
     )
 
     def __init__(self, peer: Peer | None, reply: bytes, body: dict[str, Any], now: float) -> None:
-        self.peer = peer  # None: another client's
-        self.reply = reply
+        self.peer: Peer | None = peer  # None: another client's
+        self.reply: bytes = reply
         self.left: int = body.get("batch", 1)
         self.bytes: int = body.get("max_bytes", 0)
-        self.by_bytes = self.bytes > 0
-        self.once = bool(body.get("no_wait"))
-        self.heartbeat = body.get("idle_heartbeat", 0) / NANO
-        self.ends = now + body["expires"] / NANO if "expires" in body else None
-        self.beat = now + self.heartbeat
-        self.at = now
-        self.brought = 0
+        self.by_bytes: bool = self.bytes > 0
+        self.once: bool = bool(body.get("no_wait"))
+        self.heartbeat: float = body.get("idle_heartbeat", 0) / NANO
+        self.ends: float | None = now + body["expires"] / NANO if "expires" in body else None
+        self.beat: float = now + self.heartbeat
+        self.at: float = now
+        self.brought: int = 0
 
 
 class Model:
@@ -94,9 +94,11 @@ class Model:
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{name}.C".encode()
         self._info = f"$JS.API.CONSUMER.INFO.{name}.C".encode()
         self._name = name
-        self.lookups = 0
-        self.exists = True  # False: the consumer is gone, and pulls of it are answered with 503
-        self.old = False  # a server before 2.11: those pulls are answered with nothing
+        self.lookups: int = 0
+        self.exists: bool = (
+            True  # False: the consumer is gone, and pulls of it are answered with 503
+        )
+        self.old: bool = False  # a server before 2.11: those pulls are answered with nothing
         self.max_waiting: int = config.get("max_waiting", 512)
         self.max_ack_pending: int = config.get("max_ack_pending", 1000)
         self.max_batch: int = config.get("max_batch", 0)
@@ -104,15 +106,15 @@ class Model:
         self.max_bytes: int = config.get("max_bytes", 0)
         self.ack_wait: float = config.get("ack_wait", 30.0)
         self.stored: list[Stored] = []
-        self.unacked = 0
-        self.delivered = 0  # the consumer's sequence
+        self.unacked: int = 0
+        self.delivered: int = 0  # the consumer's sequence
         self.waiting: list[Request] = []
-        self.leader = True
-        self.frozen = False  # it leads, and does nothing
-        self.stored_leader = True  # somebody stores what is published
+        self.leader: bool = True
+        self.frozen: bool = False  # it leads, and does nothing
+        self.stored_leader: bool = True  # somebody stores what is published
         self.acks: dict[bytes, int] = {}
         self.ids: dict[bytes, int] = {}
-        self.swallowed = 0  # pulls that were refused without a word
+        self.swallowed: int = 0  # pulls that were refused without a word
         self.pulls: list[Request] = []  # all of them
         self.limbo: list[Request] = []
 

@@ -34,9 +34,9 @@ class Copy:
     __slots__ = ("acked", "count", "due")
 
     def __init__(self) -> None:
-        self.count = 0
-        self.acked = False
-        self.due = 0.0
+        self.count: int = 0
+        self.acked: bool = False
+        self.due: float = 0.0
 
 
 class PushConsumer:
@@ -44,23 +44,23 @@ class PushConsumer:
 
     def __init__(self, model: PushModel, name: str, config: dict[str, Any]) -> None:
         self._model = model
-        self.name = name
-        self.config = config
+        self.name: str = name
+        self.config: dict[str, Any] = config
         self.target: bytes = config["deliver_subject"].encode()
-        self.heartbeat = config.get("idle_heartbeat", 0) / NANO
-        self.acks = config.get("ack_policy", "explicit") != "none"
-        self.ack_wait = config.get("ack_wait", 30 * NANO) / NANO
+        self.heartbeat: float = config.get("idle_heartbeat", 0) / NANO
+        self.acks: bool = config.get("ack_policy", "explicit") != "none"
+        self.ack_wait: float = config.get("ack_wait", 30 * NANO) / NANO
         self.start: int = config.get("opt_start_seq", 1)
         self.next: int = self.start  # of the stream
-        self.delivered = 0
+        self.delivered: int = 0
         self.copies: OrderedDict[int, Copy] = OrderedDict()  # MicroPython's dict has no order
-        self.window = model.window if config.get("flow_control") else 0
-        self.pending = 0  # bytes that are not known to be taken
-        self.request = b""
-        self.requested = 0
-        self.beat = 0.0
-        self.beating = False
-        self.gone = False
+        self.window: int = model.window if config.get("flow_control") else 0
+        self.pending: int = 0  # bytes that are not known to be taken
+        self.request: bytes = b""
+        self.requested: int = 0
+        self.beat: float = 0.0
+        self.beating: bool = False
+        self.gone: bool = False
 
     # What it sends
 
@@ -215,8 +215,8 @@ class PushModel:
     """The stream, its push consumers, and its leader."""
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
-        self.clock = clock
-        self.name = name.encode()
+        self.clock: Clock = clock
+        self.name: bytes = name.encode()
         self.subject: bytes = config.get("subject", f"{name.lower()}.x").encode()
         self.domain: bytes = config.get("domain", "").encode()
         self.window: int = config.get("window", WINDOW)
@@ -224,15 +224,15 @@ class PushModel:
         self.stored: list[Stored] = []
         self.consumers: OrderedDict[str, PushConsumer] = OrderedDict()
         self.peers: list[Peer] = []
-        self.frozen = False
-        self.leader = True
-        self.refuse = ""  # how creations are answered: "503", "error", "silence"
-        self.late_answers = False  # the first messages are faster than the answer
-        self.lose_messages = 0
-        self.lose_requests = 0
-        self.lose_answers = 0
-        self.lost = 0
-        self.requests = 0
+        self.frozen: bool = False
+        self.leader: bool = True
+        self.refuse: str = ""  # how creations are answered: "503", "error", "silence"
+        self.late_answers: bool = False  # the first messages are faster than the answer
+        self.lose_messages: int = 0
+        self.lose_requests: int = 0
+        self.lose_answers: int = 0
+        self.lost: int = 0
+        self.requests: int = 0
         self.creations: list[float] = []
         self.acks: dict[bytes, int] = {}
         self.replies: dict[bytes, int] = {}  # deliveries

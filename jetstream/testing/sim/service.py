@@ -39,8 +39,8 @@ class Assets:
 
     def __init__(self, service: JetStreamService, stream: Stream) -> None:
         self._service = service
-        self.stream = stream
-        self.pushes = PushModel(service.clock, stream.name)
+        self.stream: Stream = stream
+        self.pushes: PushModel = PushModel(service.clock, stream.name)
         self.consumers: OrderedDict[str, Consumer] = OrderedDict()
 
     def add(self, name: str, config: dict[str, Any]) -> Consumer:
@@ -96,7 +96,7 @@ class JetStreamService:
     """The part of a simulated server that is JetStream."""
 
     def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+        self.clock: Clock = clock
         self.assets: OrderedDict[str, Assets] = OrderedDict()
         self._api = Api(self)
         self._peers: list[Peer] = []

@@ -59,11 +59,11 @@ class StoredMessage:
     def __init__(
         self, seq: int, subject: str, block: bytes | None, data: bytes, time: float
     ) -> None:
-        self.seq = seq
-        self.subject = subject
-        self.block = block
-        self.data = data
-        self.time = time
+        self.seq: int = seq
+        self.subject: str = subject
+        self.block: bytes | None = block
+        self.data: bytes = data
+        self.time: float = time
 
     @property
     def size(self) -> int:
