@@ -6,7 +6,8 @@ READY := .venv/.ready
 # Checks that do not depend on timing run at low priority, so they do not slow down the server tests.
 CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection jetstream)
-PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
+PURE := $(addprefix tests/,hostile fuzz embedded) \
+	$(addprefix tests/sim/test_,sim.py simulation.py model.py push_model.py mutants.py mutate.py)
 # Fail if a worker process dies: a replacement would wait forever.
 XDIST := --max-worker-restart 0 --dist
 # A hundred processes import the same sources, so keep the compiled files even if the environment says not to.
@@ -75,8 +76,12 @@ fuzz: $(READY)  ## Fuzz for FUZZ_SECONDS (60) in total, with atheris where a whe
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run
 
 SEEDS ?= 100000
-sim: $(READY)  ## Run the simulation with SEEDS (100,000) seeds for each mode
+sim: $(READY)  ## Run the simulation with SEEDS (100,000) seeds for each mode, on all cores
 	$(PY) -m tests.sim --count $(SEEDS)
+
+MUTATE ?=
+mutants: $(READY)  ## List mechanical mistakes in the modules in MUTATE that no test finds
+	$(PY) -m tests.sim.mutate $(MUTATE)
 
 SOAK ?= --messages 100000 --faults 10
 soak: $(READY)  ## Publish and consume while servers crash, freeze and restart; SOAK holds the arguments
@@ -113,4 +118,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide adapters versions oldest fuzz sim soak bench bench-check bench-spark site demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide adapters versions oldest fuzz sim mutants soak bench bench-check bench-spark site demo clean

@@ -153,6 +153,18 @@ def test_importing_a_package_stays_cheap(package):
     assert (HEAVY | LATER).isdisjoint(run.stdout.split())
 
 
+def test_the_simulation_needs_none_of_the_other_helpers_of_tests():
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import jetstream.testing.sim"
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code + "; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # json, which is needed, imports re and enum.
+    assert (HEAVY - {"json", "re", "enum"} | {"subprocess"}).isdisjoint(run.stdout.split())
+
+
 @pytest.mark.parametrize(
     "statement",
     [

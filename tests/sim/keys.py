@@ -59,6 +59,8 @@ class Buckets(Served):
         for _ in range(count):
             self.at(rng.uniform(0.0, span), self._write_any)
         self.handling = rng.choice((0.0, 0.0, 0.01, 0.1))
+        if rng.random() < 0.3:
+            self.service.lose_message = rng.randrange(2, 8)  # while the initial values come
         self.plan(NETWORK + SERVER, rng.randrange(4), 3.0)
         self.set_up()
 

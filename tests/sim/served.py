@@ -62,8 +62,7 @@ class Served(World):
                     assets.remove(consumer.name, line)
 
     def fault_lost_message(self, seconds: float) -> None:
-        for consumer in self.service.consumers():
-            consumer.lose_messages = 1
+        self.service.lose_message = self.rng.choice((1, 1, 2, 4))
 
     # What must hold in the end
 

@@ -274,6 +274,21 @@ def test_lost_acknowledgments_of_both_kinds(sim, js):
     assert (again.metadata.delivered, again.data) == (2, b"0")
 
 
+def test_an_ordered_consumer_recovers_a_lost_message(sim, js):
+    stream = sim.run(js.create_stream(name="S", subjects=["s"]))
+    for number in range(3):
+        sim.run(js.publish("s", b"%d" % number))
+    ordered = sim.run(stream.ordered_consumer())
+    sim.drop_next_message()
+
+    async def read():
+        async with ordered.consume() as messages:
+            return [(await messages.next()).data for _ in range(3)]
+
+    assert sim.run(read()) == [b"0", b"1", b"2"]
+    assert len([each for each in sim.steps("call") if "CONSUMER.CREATE" in each.text]) == 2
+
+
 def test_a_restart_takes_consumers_without_a_durable_name(sim, js):
     stream = sim.run(js.create_stream(name="S", subjects=["s"]))
     sim.run(stream.create_consumer(durable_name="stays"))
@@ -323,10 +338,20 @@ def test_silence_holds_data_back(sim, js):
     assert sim.now == pytest.approx(began + 3.0, abs=0.01)
 
 
-def test_not_everything_is_modeled(sim, js):
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda js: js.resume_consumer("S", "C"),
+        lambda js: js.publish("s", ttl=10.0),
+        lambda js: js.create_stream(name="T", allow_atomic=True),
+        lambda js: js.create_consumer("S", name="D", rate_limit_bps=1000, deliver_subject="d"),
+    ],
+    ids=["call", "publish", "stream", "consumer"],
+)
+def test_not_everything_is_modeled(sim, js, call):
     consumer_of(sim, js)
     with pytest.raises(errors.ApiError, match="not part of the simulation"):
-        sim.run(js.resume_consumer("S", "C"))
+        sim.run(call(js))
 
 
 # Traces and seeds

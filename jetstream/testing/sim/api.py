@@ -14,7 +14,7 @@ from natsproto.testing.sim.peer import status_block
 from natsproto.wire.subjects import matches
 
 from .consumers import stamp
-from .stream import NOT_MODELED
+from .stream import not_modeled
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -37,6 +37,19 @@ CONSUMER_MISSING = (400, 10149, "consumer does not exist")
 MESSAGE_NOT_FOUND = (404, 10037, "no message found")
 SUBJECTS_OVERLAP = (400, 10065, "subjects overlap with an existing stream")
 _PAGE = 256
+# Fields of configurations that would change what the server does.
+_STREAM_FIELDS = [
+    "mirror",
+    "sources",
+    "subject_transform",
+    "republish",
+    "allow_msg_ttl",
+    "allow_msg_counter",
+    "allow_msg_schedules",
+    "allow_atomic",
+    "allow_batched",
+]
+_CONSUMER_FIELDS = ("priority_groups", "pause_until", "rate_limit_bps", "sample_freq")
 
 
 def error(code: int, err_code: int, description: str) -> Answer:
@@ -77,7 +90,7 @@ class Api:
         count = 1 if words[0] == "INFO" else 3 if words[1] == "MSG" else 2
         call = self._calls.get(".".join(words[:count]))
         if call is None:
-            answer = error(NOT_MODELED[0], NOT_MODELED[1], NOT_MODELED[2] % endpoint)
+            answer = error(*not_modeled(endpoint))
         else:
             answer = call(words[count:], json.loads(pub.data) if pub.data else {})
         self._answer(peer, pub, answer)
@@ -104,6 +117,9 @@ class Api:
                 return error(*STREAM_EXISTS)
             return self._describe(assets)
         config = _with_defaults(body)
+        strange = [name for name in _STREAM_FIELDS if config.get(name)]
+        if strange:
+            return error(*not_modeled("a stream with " + strange[0]))
         for other in self._service.assets.values():
             for subject in config["subjects"]:
                 for theirs in other.stream.subjects:
@@ -252,6 +268,9 @@ class Api:
         config: Answer = body["config"]
         name: str = config.get("name") or config.get("durable_name") or ""
         name = words[1] if len(words) > 1 else name
+        strange = [field for field in _CONSUMER_FIELDS if config.get(field)]
+        if strange:
+            return error(*not_modeled("a consumer with " + strange[0]))
         action = body.get("action", "")
         known = assets.consumers.get(name)
         if known is not None:

@@ -38,12 +38,12 @@ class Position:
     """Where a consumer is in its stream: which messages are left, and which is the next one."""
 
     def __init__(self, stream: Stream, config: dict[str, Any]) -> None:
-        self.stream = stream
+        self.stream: Stream = stream
         self.filters: list[str] = list(config.get("filter_subjects") or [])
         if config.get("filter_subject"):
             self.filters = [config["filter_subject"]]
-        self.headers_only = bool(config.get("headers_only"))
-        #: Whether the count of pending messages is too low, as that of servers is during writes.
+        self.headers_only: bool = bool(config.get("headers_only"))
+        #: Whether messages count too few pending ones, as those of servers do during writes.
         self.miscounts: bool = False
         #: The sequences to deliver before all others: those of last_per_subject.
         self.first: list[int] = []
@@ -100,10 +100,12 @@ class Position:
     @property
     def left(self) -> int:
         """How many messages are still to be delivered for the first time."""
-        if self.miscounts:
-            return 0
         early = [seq for seq in self.first if self.stream.at(seq) is not None]
         return len(early) + len(self.stream.select(self.filters, self.next))
+
+    def left_after(self, message: Stored) -> int:
+        """Return what the delivery of a message says about those that are left."""
+        return 0 if self.miscounts else max(0, self.left - (0 if message.count else 1))
 
     def copy(self, message: StoredMessage) -> Stored:
         """Return the message as the consumer delivers it."""
@@ -129,31 +131,28 @@ class StreamPull(Model):
             max_bytes=config.get("max_bytes", 0),
             ack_wait=config.get("ack_wait", _ACK_WAIT * NANO) / NANO,
         )
-        self.name = name
-        self.config = config
-        self.stream = stream
-        self.created = clock.now
-        self.position = Position(stream, config)
-        self.start = self.position.next
+        self.name: str = name
+        self.config: dict[str, Any] = config
+        self.stream: Stream = stream
+        self.created: float = clock.now
+        self.position: Position = Position(stream, config)
+        self.start: int = self.position.next
         self.policy: str = config.get("ack_policy", "explicit")
         self.max_deliver: int = config.get("max_deliver", -1)
-        self.backoff: list[float] = [each / NANO for each in config.get("backoff") or []]
-        self.touched = clock.now
-        #: How many pulls and messages to lose.
-        self.lose_pulls = 0
-        self.lose_messages = 0
+        backoff: list[int] = config.get("backoff") or []
+        self.backoff: list[float] = [each / NANO for each in backoff]
+        self.touched: float = clock.now
+        #: Called for each message that is sent; returns whether it gets lost on its way.
+        self.loses: Callable[[], bool] = lambda: False
         #: Called for a message that is acknowledged for good.
         self.on_acked: Callable[[int], object] = lambda seq: None
-        self.ended = 0  # messages that are acknowledged
+        self.ended: int = 0  # messages that are acknowledged
         self._ack = ("$JS.ACK.%s.%s." % (stream.name, name)).encode()
         self._next = ("$JS.API.CONSUMER.MSG.NEXT.%s.%s" % (stream.name, name)).encode()
 
     def pull(self, peer: Peer | None, reply: bytes, data: bytes) -> None:
         """Handle a pull request."""
         self.touched = self._clock.now
-        if self.lose_pulls:
-            self.lose_pulls -= 1
-            return
         body = data if data.startswith(b"{") else b'{"batch":%d}' % int(data or b"1")
         super().pull(peer, reply, body)
 
@@ -182,13 +181,12 @@ class StreamPull(Model):
         return None if found is None else self.position.copy(found)
 
     def _left_behind(self, message: Stored) -> int:
-        return max(0, self.position.left - (0 if message.count else 1))
+        return self.position.left_after(message)
 
     def _serve(self, request: Request, message: Stored) -> None:
         before = message.count
         peer = request.peer
-        if self.lose_messages:
-            self.lose_messages -= 1
+        if self.loses():
             request.peer = None
         super()._serve(request, message)
         request.peer = peer
@@ -249,13 +247,14 @@ class StreamPush(PushConsumer):
 
     def __init__(self, model: PushModel, stream: Stream, name: str, config: dict[str, Any]) -> None:
         super().__init__(model, name, config)
-        self.stream = stream
-        self.created = model.now
-        self.position = Position(stream, config)
-        self.next = self.start = self.position.next
+        self.stream: Stream = stream
+        self.created: float = model.now
+        self.position: Position = Position(stream, config)
+        self.next: int = self.position.next
+        self.start: int = self.next
         self.max_deliver: int = config.get("max_deliver", -1)
         self.max_ack_pending: int = config.get("max_ack_pending") or 1000
-        self.touched = model.now
+        self.touched: float = model.now
         self.on_acked: Callable[[int], object] = lambda seq: None
 
     @property
@@ -279,7 +278,7 @@ class StreamPush(PushConsumer):
         return None if found is None else self.position.copy(found)
 
     def _left(self) -> int:
-        return self.position.left
+        return 0 if self.position.miscounts else self.position.left
 
     def _deliver(self, message: Stored) -> None:
         self.touched = self._model.now

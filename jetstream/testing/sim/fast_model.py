@@ -38,6 +38,7 @@ def _error(code: tuple[int, int, str]) -> dict[str, Any]:
 
 
 def header(block: bytes | None, name: bytes) -> bytes:
+    """Return the value of a header."""
     return (block or b"").partition(name + b": ")[2].partition(b"\r\n")[0]
 
 
@@ -47,19 +48,20 @@ class Message:
     __slots__ = ("block", "data", "flow", "gaps", "id", "number", "operation", "reply")
 
     def __init__(self, reply: bytes, block: bytes | None, data: bytes) -> None:
-        self.reply = reply
+        self.reply: bytes = reply
         words = reply.split(b".")
         assert words[-1] == b"$FI", reply
-        self.id = words[-6].decode()
-        self.flow = int(words[-5])
-        self.gaps = words[-4] == b"ok"
-        self.number = int(words[-3])
-        self.operation = int(words[-2])
-        self.block = block
-        self.data = data
+        self.id: str = words[-6].decode()
+        self.flow: int = int(words[-5])
+        self.gaps: bool = words[-4] == b"ok"
+        self.number: int = int(words[-3])
+        self.operation: int = int(words[-2])
+        self.block: bytes | None = block
+        self.data: bytes = data
 
     @property
     def msg_id(self) -> bytes:
+        """The id by which a stream recognizes the message."""
         return header(self.block, b"Nats-Msg-Id")
 
 
@@ -82,18 +84,18 @@ class Batch:
     )
 
     def __init__(self, message: Message, now: float) -> None:
-        self.id = message.id
-        self.gaps = message.gaps
-        self.most = message.flow
-        self.flow = 1
-        self.came = 0
-        self.stored = 0
-        self.told = 0  # the last acknowledgement
-        self.pending = 0  # messages that came and are not yet stored
-        self.seq = 0  # in the stream
-        self.reply = message.reply  # of the last stored one
-        self.ending = False
-        self.touched = now
+        self.id: str = message.id
+        self.gaps: bool = message.gaps
+        self.most: int = message.flow
+        self.flow: int = 1
+        self.came: int = 0
+        self.stored: int = 0
+        self.told: int = 0  # the last acknowledgement
+        self.pending: int = 0  # messages that came and are not yet stored
+        self.seq: int = 0  # in the stream
+        self.reply: bytes = message.reply  # of the last stored one
+        self.ending: bool = False
+        self.touched: float = now
 
 
 class FastModel:
@@ -101,7 +103,7 @@ class FastModel:
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         self._clock = clock
-        self.name = name
+        self.name: str = name
         self.max_size: int = config.get("max_size", 1 << 20)
         self.capacity: int = config.get("capacity", 500)  # messages for all batches
         self.delay: float = config.get("delay", 0.0)  # until a message is stored
@@ -113,12 +115,12 @@ class FastModel:
         self.ids: dict[bytes, int] = {}  # and where they are; 0 if they are on their way
         self.on_the_way: list[Message] = []
         self.relied: int = 0  # so many on their way have been taken as known
-        self.safe = 0  # so many of those that are stored, are acknowledged
-        self.leader = True
-        self.silent = False  # without a leader, nobody says so
-        self.frozen = False  # it leads, and does nothing
+        self.safe: int = 0  # so many of those that are stored, are acknowledged
+        self.leader: bool = True
+        self.silent: bool = False  # without a leader, nobody says so
+        self.frozen: bool = False  # it leads, and does nothing
         self.refusing: tuple[int, int, str] | None = None
-        self.era = 0  # leaders and lives
+        self.era: int = 0  # leaders and lives
         self.before_loss: Callable[[], None] | None = None  # what happens before one is told
         self._peers: OrderedDict[Peer, int] = (
             OrderedDict()
@@ -128,14 +130,17 @@ class FastModel:
 
     @property
     def now(self) -> float:
+        """The simulated time."""
         return self._clock.now
 
     # What clients do
 
     def subscribed(self, peer: Peer) -> None:
+        """Handle SUB."""
         self._peers[peer] = self.era
 
     def published(self, peer: Peer, pub: Pub) -> None:
+        """Handle a message of a batch."""
         assert pub.raw_subject == b"s.x", f"nobody asked for {pub.raw_subject!r}"
         if peer.alive:
             self._peers[peer] = self.era
@@ -168,6 +173,7 @@ class FastModel:
     # What the leader does with a message
 
     def take(self, message: Message) -> None:
+        """Handle a message as the leader does."""
         if self.refusing:
             return self._refuse(message, self.refusing)
         if len(message.block or b"") + len(message.data) > self.max_size:
@@ -352,9 +358,11 @@ class FastModel:
     # What happens to servers
 
     def freeze(self) -> None:
+        """Do nothing any more; what arrives waits."""
         self.frozen = True
 
     def thaw(self) -> None:
+        """Handle what has arrived meanwhile."""
         self.frozen = False
         queue, self._queue = self._queue, []
         for message in queue:

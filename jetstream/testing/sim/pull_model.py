@@ -43,14 +43,14 @@ class Stored:
         subject: bytes = b"",
         time_ns: int = STORED_AT,
     ) -> None:
-        self.seq = seq
-        self.subject = subject
-        self.time_ns = time_ns
-        self.data = data
-        self.block = block
-        self.count = 0  # deliveries
-        self.acked = False
-        self.due = 0.0  # when it is to be delivered again
+        self.seq: int = seq
+        self.subject: bytes = subject
+        self.time_ns: int = time_ns
+        self.data: bytes = data
+        self.block: bytes | None = block
+        self.count: int = 0  # deliveries
+        self.acked: bool = False
+        self.due: float = 0.0  # when it is to be delivered again
 
 
 class Request:
@@ -71,17 +71,17 @@ class Request:
     )
 
     def __init__(self, peer: Peer | None, reply: bytes, body: dict[str, Any], now: float) -> None:
-        self.peer = peer  # None: another client's
-        self.reply = reply
+        self.peer: Peer | None = peer  # None: another client's
+        self.reply: bytes = reply
         self.left: int = body.get("batch", 1)
         self.bytes: int = body.get("max_bytes", 0)
-        self.by_bytes = self.bytes > 0
-        self.once = bool(body.get("no_wait"))
-        self.heartbeat = body.get("idle_heartbeat", 0) / NANO
-        self.ends = now + body["expires"] / NANO if "expires" in body else None
-        self.beat = now + self.heartbeat
-        self.at = now
-        self.brought = 0
+        self.by_bytes: bool = self.bytes > 0
+        self.once: bool = bool(body.get("no_wait"))
+        self.heartbeat: float = body.get("idle_heartbeat", 0) / NANO
+        self.ends: float | None = now + body["expires"] / NANO if "expires" in body else None
+        self.beat: float = now + self.heartbeat
+        self.at: float = now
+        self.brought: int = 0
 
 
 class Model:
@@ -94,9 +94,11 @@ class Model:
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{name}.C".encode()
         self._info = f"$JS.API.CONSUMER.INFO.{name}.C".encode()
         self._name = name
-        self.lookups = 0
-        self.exists = True  # False: the consumer is gone, and pulls of it are answered with 503
-        self.old = False  # a server before 2.11: those pulls are answered with nothing
+        self.lookups: int = 0
+        self.exists: bool = (
+            True  # False: the consumer is gone, and pulls of it are answered with 503
+        )
+        self.old: bool = False  # a server before 2.11: those pulls are answered with nothing
         self.max_waiting: int = config.get("max_waiting", 512)
         self.max_ack_pending: int = config.get("max_ack_pending", 1000)
         self.max_batch: int = config.get("max_batch", 0)
@@ -104,15 +106,15 @@ class Model:
         self.max_bytes: int = config.get("max_bytes", 0)
         self.ack_wait: float = config.get("ack_wait", 30.0)
         self.stored: list[Stored] = []
-        self.unacked = 0
-        self.delivered = 0  # the consumer's sequence
+        self.unacked: int = 0
+        self.delivered: int = 0  # the consumer's sequence
         self.waiting: list[Request] = []
-        self.leader = True
-        self.frozen = False  # it leads, and does nothing
-        self.stored_leader = True  # somebody stores what is published
+        self.leader: bool = True
+        self.frozen: bool = False  # it leads, and does nothing
+        self.stored_leader: bool = True  # somebody stores what is published
         self.acks: dict[bytes, int] = {}
         self.ids: dict[bytes, int] = {}
-        self.swallowed = 0  # pulls that were refused without a word
+        self.swallowed: int = 0  # pulls that were refused without a word
         self.pulls: list[Request] = []  # all of them
         self.limbo: list[Request] = []
 
@@ -122,6 +124,7 @@ class Model:
         """Look for interest when there is something to deliver."""
 
     def published(self, peer: Peer, pub: Pub) -> None:
+        """Handle a pull, a lookup, an acknowledgment or a message to store."""
         subject = pub.raw_subject
         if subject == self._next:
             self.pull(peer, pub.raw_reply, pub.data)
@@ -135,6 +138,7 @@ class Model:
             raise AssertionError(f"nobody asked for {subject!r}")
 
     def pull(self, peer: Peer | None, reply: bytes, data: bytes) -> None:
+        """Handle a pull request."""
         body = json.loads(data)
         request = Request(peer, reply, body, self._clock.now)
         self.pulls.append(request)
@@ -166,7 +170,7 @@ class Model:
         """CONSUMER.INFO. Without a leader there are several answers, and none of them is 404."""
         kind = self.lookups // 3 % 4
         self.lookups += 1
-        here = {"stream_name": self._name, "name": "C", "config": {}}
+        here: dict[str, Any] = {"stream_name": self._name, "name": "C", "config": {}}
         unavailable = (503, 10008, "JetStream system temporarily unavailable")
         if not self.exists and self.leader:
             self._answer(peer, reply, error(404, 10014, "consumer not found"))
@@ -227,6 +231,7 @@ class Model:
     # What the server does
 
     def add(self, data: bytes, block: bytes | None = None) -> Stored:
+        """Store a message."""
         message = Stored(len(self.stored) + 1, data, block)
         self.unacked += 1
         self.stored.append(message)
@@ -234,6 +239,7 @@ class Model:
 
     @property
     def done(self) -> bool:
+        """Whether all messages are acknowledged."""
         return self.unacked == 0
 
     def _interest(self, request: Request) -> bool:
@@ -371,6 +377,7 @@ class Model:
         self.leader = True
 
     def delete(self) -> None:
+        """Delete the consumer; its pulls are notified."""
         self.step_down(["409 Consumer Deleted"])
 
     def vanish(self) -> None:

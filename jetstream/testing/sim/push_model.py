@@ -34,9 +34,9 @@ class Copy:
     __slots__ = ("acked", "count", "due")
 
     def __init__(self) -> None:
-        self.count = 0
-        self.acked = False
-        self.due = 0.0
+        self.count: int = 0
+        self.acked: bool = False
+        self.due: float = 0.0
 
 
 class PushConsumer:
@@ -44,23 +44,23 @@ class PushConsumer:
 
     def __init__(self, model: PushModel, name: str, config: dict[str, Any]) -> None:
         self._model = model
-        self.name = name
-        self.config = config
+        self.name: str = name
+        self.config: dict[str, Any] = config
         self.target: bytes = config["deliver_subject"].encode()
-        self.heartbeat = config.get("idle_heartbeat", 0) / NANO
-        self.acks = config.get("ack_policy", "explicit") != "none"
-        self.ack_wait = config.get("ack_wait", 30 * NANO) / NANO
+        self.heartbeat: float = config.get("idle_heartbeat", 0) / NANO
+        self.acks: bool = config.get("ack_policy", "explicit") != "none"
+        self.ack_wait: float = config.get("ack_wait", 30 * NANO) / NANO
         self.start: int = config.get("opt_start_seq", 1)
         self.next: int = self.start  # of the stream
-        self.delivered = 0
+        self.delivered: int = 0
         self.copies: OrderedDict[int, Copy] = OrderedDict()  # MicroPython's dict has no order
-        self.window = model.window if config.get("flow_control") else 0
-        self.pending = 0  # bytes that are not known to be taken
-        self.request = b""
-        self.requested = 0
-        self.beat = 0.0
-        self.beating = False
-        self.gone = False
+        self.window: int = model.window if config.get("flow_control") else 0
+        self.pending: int = 0  # bytes that are not known to be taken
+        self.request: bytes = b""
+        self.requested: int = 0
+        self.beat: float = 0.0
+        self.beating: bool = False
+        self.gone: bool = False
 
     # What it sends
 
@@ -71,6 +71,7 @@ class PushConsumer:
 
     @property
     def stalled(self) -> bool:
+        """Whether the window of flow control is full."""
         return self.window > 0 and self.pending > self.window
 
     def _deliverable(self) -> Stored | None:
@@ -85,6 +86,7 @@ class PushConsumer:
         return len(self._model.stored) - self.next + 1
 
     def pump(self) -> None:
+        """Deliver what can be delivered."""
         while not (self.gone or self._model.frozen):
             if self._model.listener(self.target) is None:
                 return
@@ -166,6 +168,7 @@ class PushConsumer:
     # What happens to it
 
     def answered(self, subject: bytes) -> None:
+        """Handle the answer to a flow control request."""
         if subject == self.request:
             self.window = min(2 * self.window, self._model.most_window)
             self.pending = max(0, self.pending - self.requested)
@@ -173,6 +176,7 @@ class PushConsumer:
             self.pump()
 
     def acked(self, seq: int, data: bytes) -> None:
+        """Handle an acknowledgment."""
         copy = self.copies.get(seq)
         if copy is None:
             return
@@ -202,6 +206,7 @@ class PushConsumer:
 
     @property
     def done(self) -> bool:
+        """Whether all messages are delivered and acknowledged."""
         model = self._model
         return self.next > len(model.stored) and all(each.acked for each in self.copies.values())
 
@@ -210,8 +215,8 @@ class PushModel:
     """The stream, its push consumers, and its leader."""
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
-        self.clock = clock
-        self.name = name.encode()
+        self.clock: Clock = clock
+        self.name: bytes = name.encode()
         self.subject: bytes = config.get("subject", f"{name.lower()}.x").encode()
         self.domain: bytes = config.get("domain", "").encode()
         self.window: int = config.get("window", WINDOW)
@@ -219,15 +224,15 @@ class PushModel:
         self.stored: list[Stored] = []
         self.consumers: OrderedDict[str, PushConsumer] = OrderedDict()
         self.peers: list[Peer] = []
-        self.frozen = False
-        self.leader = True
-        self.refuse = ""  # how creations are answered: "503", "error", "silence"
-        self.late_answers = False  # the first messages are faster than the answer
-        self.lose_messages = 0
-        self.lose_requests = 0
-        self.lose_answers = 0
-        self.lost = 0
-        self.requests = 0
+        self.frozen: bool = False
+        self.leader: bool = True
+        self.refuse: str = ""  # how creations are answered: "503", "error", "silence"
+        self.late_answers: bool = False  # the first messages are faster than the answer
+        self.lose_messages: int = 0
+        self.lose_requests: int = 0
+        self.lose_answers: int = 0
+        self.lost: int = 0
+        self.requests: int = 0
         self.creations: list[float] = []
         self.acks: dict[bytes, int] = {}
         self.replies: dict[bytes, int] = {}  # deliveries
@@ -235,6 +240,7 @@ class PushModel:
 
     @property
     def now(self) -> float:
+        """The simulated time."""
         return self.clock.now
 
     def listener(self, subject: bytes) -> Peer | None:
@@ -247,11 +253,13 @@ class PushModel:
     # What clients do
 
     def subscribed(self, peer: Peer) -> None:
+        """Handle SUB."""
         self.peers = [each for each in self.peers if each.alive and each is not peer]
         self.peers.append(peer)
         self.pump()
 
     def published(self, peer: Peer, pub: Pub) -> None:
+        """Handle a call, an acknowledgment or an answer to flow control."""
         subject = pub.raw_subject
         words = subject.split(b".")
         if subject.startswith(b"$JS.API.CONSUMER.CREATE."):
@@ -312,15 +320,18 @@ class PushModel:
     # What the server does
 
     def add_consumer(self, name: str, config: dict[str, Any]) -> PushConsumer:
+        """Create a consumer."""
         consumer = self.consumers[name] = PushConsumer(self, name, config)
         return consumer
 
     def add(self, data: bytes, block: bytes | None = None) -> Stored:
+        """Store a message."""
         message = Stored(len(self.stored) + 1, data, block)
         self.stored.append(message)
         return message
 
     def pump(self) -> None:
+        """Deliver what can be delivered."""
         for consumer in list(self.consumers.values()):
             consumer.pump()
 
@@ -330,6 +341,7 @@ class PushModel:
     # What happens to servers
 
     def delete(self, name: str) -> None:
+        """Delete a consumer; its client gets no notice."""
         consumer = self.consumers.pop(name, None)
         if consumer is not None:
             consumer.gone = True
@@ -339,6 +351,7 @@ class PushModel:
         self.frozen = True
 
     def elect(self) -> None:
+        """Continue with another leader."""
         self.frozen = False
         self.leader = True
         self.pump()

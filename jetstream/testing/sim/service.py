@@ -39,8 +39,8 @@ class Assets:
 
     def __init__(self, service: JetStreamService, stream: Stream) -> None:
         self._service = service
-        self.stream = stream
-        self.pushes = PushModel(service.clock, stream.name)
+        self.stream: Stream = stream
+        self.pushes: PushModel = PushModel(service.clock, stream.name)
         self.consumers: OrderedDict[str, Consumer] = OrderedDict()
 
     def add(self, name: str, config: dict[str, Any]) -> Consumer:
@@ -52,6 +52,7 @@ class Assets:
             self.pushes.consumers[name] = consumer
         else:
             consumer = StreamPull(clock, self.stream, name, config)
+            consumer.loses = self._service.loses_message
         consumer.position.miscounts = self._service.miscounts
         if self.stream.config.get("retention") == "workqueue":
             consumer.on_acked = self.stream.remove
@@ -95,7 +96,7 @@ class JetStreamService:
     """The part of a simulated server that is JetStream."""
 
     def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+        self.clock: Clock = clock
         self.assets: OrderedDict[str, Assets] = OrderedDict()
         self._api = Api(self)
         self._peers: list[Peer] = []
@@ -107,6 +108,8 @@ class JetStreamService:
         self.lose_pulls: int = 0
         self.lose_acks: int = 0
         self.lose_puback: int = 0
+        #: Which of the next messages to pull consumers gets lost: 1 is the next one, 0 none.
+        self.lose_message: int = 0
         #: Whether consumers that are created from now on report too few pending messages.
         self.miscounts: bool = False
         #: Called with each message that is stored.
@@ -202,6 +205,12 @@ class JetStreamService:
         age = stream.config.get("max_age", 0) / NANO
         if age:
             self.clock.at(self.clock.now + age, lambda: stream.expire(self.clock.now))
+
+    def loses_message(self) -> bool:
+        """Count a message to a pull consumer; return whether it is the one to lose."""
+        lost = self.lose_message == 1
+        self.lose_message = max(0, self.lose_message - 1)
+        return lost
 
     # What the API does
 

@@ -78,6 +78,11 @@ class Simulation(simulation.Simulation):
         self.record("", "fault", "the next pull is lost")
         self.jetstream.lose_pulls += count
 
+    def drop_next_message(self) -> None:
+        """Lose the next message to a pull consumer, as between two servers of a cluster."""
+        self.record("", "fault", "the next message is lost")
+        self.jetstream.lose_message = 1
+
     def drop_next_ack(self, count: int = 1) -> None:
         """Lose the next acknowledgments of messages."""
         self.record("", "fault", "the next acknowledgment is lost")

@@ -24,6 +24,15 @@ TOO_LARGE = (400, 10054, "message size exceeds maximum allowed")
 NOT_MODELED = (501, 10999, "%s is not part of the simulation")
 
 
+# Headers of publishes that mean something to a real server.
+_NOT_MODELED = ("Nats-Batch-Id", "Nats-TTL", "Nats-Incr", "Nats-Schedule")
+
+
+def not_modeled(what: str) -> tuple[int, int, str]:
+    """Return the error for a feature that the simulation does not have."""
+    return NOT_MODELED[0], NOT_MODELED[1], NOT_MODELED[2] % what
+
+
 class Refused(Exception):
     """The stream does not store a message; `error` is that of the API."""
 
@@ -50,11 +59,11 @@ class StoredMessage:
     def __init__(
         self, seq: int, subject: str, block: bytes | None, data: bytes, time: float
     ) -> None:
-        self.seq = seq
-        self.subject = subject
-        self.block = block
-        self.data = data
-        self.time = time
+        self.seq: int = seq
+        self.subject: str = subject
+        self.block: bytes | None = block
+        self.data: bytes = data
+        self.time: float = time
 
     @property
     def size(self) -> int:
@@ -159,8 +168,9 @@ class Stream:
         return self.last_seq, False
 
     def _check(self, subject: str, block: bytes | None, data: bytes) -> None:
-        if header(block, "Nats-Batch-Id"):
-            raise Refused(NOT_MODELED[0], NOT_MODELED[1], NOT_MODELED[2] % "an atomic batch")
+        for name in _NOT_MODELED:
+            if block is not None and header(block, name):
+                raise Refused(*not_modeled("the header " + name))
         stream = header(block, "Nats-Expected-Stream")
         if stream and stream != self.name:
             raise Refused(*WRONG_STREAM)

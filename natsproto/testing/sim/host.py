@@ -23,9 +23,9 @@ class Host:
     def __init__(
         self, world: World, connection: Connection, name: str = "A", port: SimPort | None = None
     ) -> None:
-        self.world = world
-        self.connection = connection
-        self.name = name
+        self.world: World = world
+        self.connection: Connection = connection
+        self.name: str = name
         self.port: SimPort = port or SimPort(world)
         self.session: Session = Session(connection, self.port)
         self.link: Link | None = None

@@ -19,9 +19,9 @@ class Link:
         self._host = host
         self._world = host.world
         self.peer: Peer | None = None
-        self.open = False
-        self.broken = False
-        self.frozen_until = 0.0
+        self.open: bool = False
+        self.broken: bool = False
+        self.frozen_until: float = 0.0
         self.cut_after: int | None = None  # bytes to the client before it breaks
         self._last = [0.0, 0.0]
 

@@ -34,11 +34,11 @@ class Subscription:
     __slots__ = ("exact", "left", "queue", "sid", "subject")
 
     def __init__(self, sid: int, subject: bytes, queue: str) -> None:
-        self.sid = sid
-        self.subject = subject
-        self.queue = queue
-        self.left = -1  # messages until it ends by itself; -1: it does not
-        self.exact = b"*" not in subject and b">" not in subject
+        self.sid: int = sid
+        self.subject: bytes = subject
+        self.queue: str = queue
+        self.left: int = -1  # messages until it ends by itself; -1: it does not
+        self.exact: bool = b"*" not in subject and b">" not in subject
 
     def matches(self, subject: bytes) -> bool:
         """Return whether a message with this subject is for it."""
@@ -56,7 +56,7 @@ class Peer:
         self._parser = Parser(peer="client")
         self._subs: list[Subscription] = []
         self.options: dict[str, Any] = {}  # those of CONNECT
-        self.alive = True
+        self.alive: bool = True
         send(info)
 
     def receive(self, data: bytes) -> None:
