@@ -6,7 +6,7 @@ READY := .venv/.ready
 # What asks no clock makes way for what does: it has the time that the tests on servers leave.
 CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection jetstream)
-PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
+PURE := $(addprefix tests/,embedded hostile fuzz sim/test_sim.py sim/test_mutants.py)
 # A process that dies is a failure: its successor would wait for ever.
 XDIST := --max-worker-restart 0 --dist
 # A hundred processes read the same sources, and compile them once, whatever the environment says.
