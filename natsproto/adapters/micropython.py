@@ -318,7 +318,7 @@ class MicroPythonPort(Driver):
     def __init__(self, connection: Connection, transport: Callable[[], Transport]) -> None:
         super().__init__(connection)
         self._make_transport = transport
-        self._clock = Clock()
+        self._ticks_clock = Clock()
         #: The link in use; None while there is none.
         self.link: Link | None = None
         self._timer: asyncio.Task[None] | None = None
@@ -326,7 +326,7 @@ class MicroPythonPort(Driver):
 
     def now(self) -> float:
         """Return the time since this client was created."""
-        return self._clock.now()
+        return self._ticks_clock.now()
 
     # Outputs
 
