@@ -35,6 +35,7 @@ def test_the_whole_core_is_there_except_what_blocks():
     adapters = [path for path in device_files() if path not in core]
     assert [path.rpartition("/")[2] for path in adapters] == [
         "__init__.py",
+        "_options.py",
         "driver.py",
         "logs.py",
         "micropython.py",

@@ -225,10 +225,8 @@ MUTANTS = [
     (
         "subscriptions are not made again",
         "natsproto.connection.subscriptions",
-        "        for receiver in receivers:\n"
-        "            self._send_sub(receiver)\n"
+        "            frames.append(self._sub(receiver))\n            if receiver.max_received:",
         "            if receiver.max_received:",
-        "        for receiver in receivers:\n            if receiver.max_received:",
         "consume",
     ),
     (
