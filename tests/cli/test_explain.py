@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from jetstream.tools.cli.trace.dialogue import RECEIVED, SENT, Dialogue
 from jetstream.tools.cli.trace.frames import LONGEST_LINE, Cutter
-from jetstream.tools.explain.rules import RULES
 from natsproto.cli import exits
 from tests.cli.golden import FOLDER, VECTORS, explained, golden
-from tests.rules import read_rules
 
 
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
@@ -24,10 +22,6 @@ def test_a_recording_is_explained_as_before(path):
 
 def test_every_golden_file_has_its_recording():
     assert sorted(FOLDER.iterdir()) == sorted(golden(path) for path in VECTORS)
-
-
-def test_the_rules_exist():
-    assert {rule for _, _, rule in RULES} <= set(read_rules())
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])

@@ -407,3 +407,12 @@ def test_nothing_is_read_after_a_hangup(up):
     assert (wire.sent(), wire.connection.closed) == (b"", "")
     wire.tell("close")
     assert wire.connection.closed == "the connection is closed"
+
+
+@pytest.mark.rule("D-AUTH-14")
+def test_a_signature_of_the_adapter_leads_on_to_connect():
+    key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+    wire = Wire(host_signing=True, nkey=key, sign=print).connect().greet(nonce="n")
+    assert wire.state == "SIGNING"
+    wire.connection.nonce_signed(wire.now, bytes(64))
+    assert (wire.state, wire.sent()[:8]) == ("GREETING", b"CONNECT ")

@@ -445,3 +445,21 @@ def test_pieces_are_gathered_and_joined_once():
     assert kept.size == sum(map(len, parts))
     assert kept.join(b"last") == b"".join(parts) + b"last"
     assert (kept.size, kept.join(b"")) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("data", "inside"),
+    [
+        (b"", ""),
+        (b"PING\r\n", ""),
+        (b"PI", "line"),
+        (b"PING\r\nMSG a 1", "line"),
+        (b"MSG a 1 5\r\n", "payload"),
+        (b"MSG a 1 5\r\nhel", "payload"),
+        (b"MSG a 1 5\r\nhello\r\n", ""),
+    ],
+)
+def test_where_the_parser_stands(data, inside):
+    parser = Parser()
+    parser.feed(data)
+    assert parser.inside == inside
