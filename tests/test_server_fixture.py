@@ -135,7 +135,7 @@ def test_reload():
         server.reload({"max_payload": 2000})
         with Peer(server) as peer:
             assert peer.info["max_payload"] == 2000
-        with pytest.raises(ServerFailed, match=r"(?s)refused .* Failed to reload"):
+        with pytest.raises(ServerFailed, match=r"(?s)rejected .* Failed to reload"):
             server.reload("max_payload: many")
 
 

@@ -39,12 +39,12 @@ class Experiment:
         self.pause: float = choice["pause"]
         self.seconds: float = choice["seconds"]
         self.messages: int = choice["messages"]
-        self.sim = Simulation(seed=1, delay=0.02)
+        self.sim: Simulation = Simulation(seed=1, delay=0.02)
         self.source: Any = None  # has `snapshot`, once the reader has begun
         self.taken: list[tuple[float, int, int]] = []  # time, sequence, delivery
         self.levels: list[list[float]] = []
-        self.threshold = 0
-        self.error = ""
+        self.threshold: int = 0
+        self.error: str = ""
 
     # The program
 

@@ -36,7 +36,7 @@ class Lifecycle:
     """One connection, its clock, and the steps since the last action."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now: float = 0.0
         self._steps: list[Step] = []
         options = Options(
             servers=["nats://a:4222", "nats://b:4222"],
@@ -48,7 +48,7 @@ class Lifecycle:
             reconnect_jitter=0.0,
             ping_interval=10.0,
         )
-        self.connection = TracedConnection(
+        self.connection: TracedConnection = TracedConnection(
             options, rng=Rng(1), sink=self._steps.append, clock=self._clock
         )
         self._mailbox = self.connection.mailbox(10, 10_000)

@@ -184,4 +184,4 @@ class Live:
             _report("state", client.state)
 
 
-live = Live()
+live: Live = Live()
