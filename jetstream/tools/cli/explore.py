@@ -60,7 +60,7 @@ class Handler(SimpleHTTPRequestHandler):
     """Serves the files of a folder, without a log."""
 
     # The types that browsers insist on; the registry of the system may have others.
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+    extensions_map: dict[str, str] = SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript",
         ".mjs": "text/javascript",
         ".wasm": "application/wasm",
