@@ -211,7 +211,7 @@ class Consume(Receiver):
         self._set_deadline()
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
-        """Return the state of this moment."""
+        """Return the current state."""
         from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_status, set_times
 
         made = ConsumerSnapshot(self._name)

@@ -171,7 +171,7 @@ class Fetcher(Receiver):
         return taken
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
-        """Return the state of this moment."""
+        """Return the current state."""
         from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_times
 
         made = ConsumerSnapshot(self._name)

@@ -67,7 +67,7 @@ class ClientCollector(Collector):
         self._messages[messages] = name
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics of this moment, as Prometheus's client calls it."""
+        """Return the current metrics; Prometheus's client library calls this."""
         counters = [CounterMetricFamily(name, text, labels=["client"]) for name, text in _COUNTERS]
         gauges = [GaugeMetricFamily(name, text, labels=["client"]) for name, text in _GAUGES]
         for client, name in list(self._clients.items()):

@@ -74,7 +74,7 @@ __all__ = ["READ_SIZE", "SMALL", "Clock", "SocketTransport", "connect", "tls_con
 #: How many bytes to read at a time.
 READ_SIZE = 1024
 #: The options whose defaults differ from those of other adapters: a device has little memory, and
-#: nobody to restart it.
+#: no operator who restarts it.
 SMALL: dict[str, Any] = {
     "max_bytes": 16 * 1024,
     "max_msgs": 64,

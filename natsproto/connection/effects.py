@@ -6,8 +6,8 @@ From the connection to its adapter:
     StartTls     upgrade it, checking the certificate against hostname; then tls_started, or
                  transport_closed
     Sign         sign the nonce of the server; then nonce_signed. Only with host_signing
-    Hangup       drop the transport, or the attempt at one, at once: nothing is reported about it
-                 any more
+    Hangup       drop the transport, or the attempt at one, at once: nothing more is reported
+                 about it
 
 From the receiver of a subscription to the connection (subscriptions.py):
 

@@ -132,7 +132,7 @@ class Mailbox(Receiver):  # SUB-5, SUB-7
     """A bounded queue of messages. Those that do not fit are dropped, counted and reported.
 
     Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
-    to `fresh`; when `batch` is used up, `fresh` is turned round and takes its place.
+    to `fresh`; when `batch` is empty, `fresh` is reversed and takes its place.
     """
 
     __slots__ = ("batch", "bytes", "dropped", "fresh", "max_bytes", "max_msgs")

@@ -328,7 +328,7 @@ class Attempts:
         self.server: Server = pool.servers[0]
         self._count = 1  # of reconnecting; the first connect was the immediate one
         self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
-        self._final: NatsError | None = None  # after which there is no use in trying again
+        self._final: NatsError | None = None  # another attempt would only repeat it
         self._connected_at = 0.0
         self._flaps = 0  # connections in a row that did not last
 

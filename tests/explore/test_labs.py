@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -163,3 +164,11 @@ def test_every_state_and_input_has_its_place_on_the_page():
     assert all(f"{state}: [" in page for state in states.STATES)
     buttons = [each for each in states.INPUTS if each not in (states.DATA, states.TIMER)]
     assert all(f'["{each}", ' in page for each in buttons)
+
+
+def test_the_page_offers_every_reader_and_every_fault():
+    script = (site.PAGE / "consumers.js").read_text(encoding="utf-8")
+    offered = re.search(r"const FAULTS = \[\n(.*?)\n\];", script, re.DOTALL)[1]
+    assert set(re.findall(r'\["(\w+)",', offered)) == set(consumers.FAULTS)
+    app = (site.PAGE / "app.js").read_text(encoding="utf-8")
+    assert f"const READERS = {json.dumps(consumers.READERS)};" in app

@@ -358,7 +358,7 @@ class FastModel:
     # What happens to servers
 
     def freeze(self) -> None:
-        """Do nothing any more; what arrives waits."""
+        """Stop all activity; frames that arrive wait."""
         self.frozen = True
 
     def thaw(self) -> None:

@@ -64,7 +64,7 @@ class Assets:
         return consumer
 
     def _expire(self, consumer: Consumer, threshold: float) -> None:
-        """Delete a consumer that nobody uses."""
+        """Delete a consumer that is not in use."""
         clock = self._service.clock
         if self.consumers.get(consumer.name) is not consumer:
             return
@@ -256,7 +256,7 @@ class JetStreamService:
             assets.pump()
 
     def freeze(self) -> None:
-        """Do nothing any more: no messages, no heartbeats, no answers."""
+        """Stop all activity: no messages, no heartbeats, no answers."""
         self.frozen = True
         for assets in self._each():
             assets.pushes.frozen = True

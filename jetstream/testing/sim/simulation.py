@@ -74,7 +74,7 @@ class Simulation(simulation.Simulation):
         super().cut(seconds)
 
     def drop_next_pull(self, count: int = 1) -> None:
-        """Lose the next pulls on their way: nobody answers them."""
+        """Lose the next pulls on their way: they are not answered."""
         self.record("", "fault", "the next pull is lost")
         self.jetstream.lose_pulls += count
 

@@ -117,7 +117,7 @@ class Simulation(World):
     def run(self, coroutine: Coroutine[Any, Any, T], *, within: float = LONGEST) -> T:
         """Run a coroutine to its end, with everything else; return its result or raise its error.
 
-        Raises SimulationStuck if nothing happens any more, or after `within` simulated seconds.
+        Raises SimulationStuck if nothing more can happen, or after `within` simulated seconds.
         """
         task = Task(self, lambda: coroutine, (Exception,))
         until = self.now + within
