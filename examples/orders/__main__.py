@@ -1,39 +1,42 @@
 """The whole job: a real server, a stream of orders, four clients, two Spark queries, one check.
 
-    python -m examples.orders [--events 100000] [--seed 7] [--spark auto|yes|no]
+    python -m examples.orders [--events 1000000] [--seed 7] [--spark auto|yes|no] [--lite]
 
-What everybody found is compared with what the generator knows; a difference is exit status 1.
-Without Java the Spark part is left out, and only --spark yes makes that a failure.
+All results are compared with what the generator knows; a difference is exit status 1. On the way
+the server and workers of Spark are killed (not with --no-faults), and the sums must still be exact.
+A report with charts is written (--report). --lite runs only the clients: it needs neither Java nor
+PySpark. Without Java the Spark part is omitted, and only --spark yes makes that a failure.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from examples.orders import show
-from examples.orders.generator import Totals, Windows, orders
-from examples.orders.live import Live
+from examples.orders.generator import Totals, orders
+from examples.orders.phases import Outcome, run_live
+from examples.orders.report import write_report
 from natsproto.testing import Server
 
-if TYPE_CHECKING:
-    from examples.orders.pipeline import Pipeline
-
-JAVA = 17  # what Spark 4 asks for, at least
-GET_JAVA = f"""Spark needs Java {JAVA} or later, which is not here. To get it:
+EVENTS = 1_000_000
+LIVE = 100_000  # orders that the clients consume; with --lite also the default of --events
+JAVA = 17  # the oldest that Spark 4 supports
+GET_JAVA = f"""Spark needs Java {JAVA} or later, which is not installed. To get it:
   Debian, Ubuntu   apt install openjdk-{JAVA}-jre-headless
   Fedora           dnf install java-{JAVA}-openjdk-headless
   macOS            brew install openjdk@{JAVA}
   any system       https://adoptium.net
-then run this again. The Spark part is left out."""
+then run this again. The Spark part is omitted."""
+GET_PYSPARK = (
+    "PySpark is not installed: `pip install 'natsproto[spark]'`. The Spark part is omitted."
+)
 
 
 def has_java() -> bool:
@@ -46,132 +49,70 @@ def has_java() -> bool:
 
 
 def java_version(said: str) -> int:
-    """17 of `version "17.0.2"`; 1 of all before Java 9; 0 of something else."""
+    """Return 17 for `version "17.0.2"`, 1 for all before Java 9, 0 for something else."""
     version = said.partition('version "')[2].partition('"')[0].partition(".")[0]
     return int(version) if version.isdigit() else 0
 
 
-def run_live(url: str, events: int, seed: int) -> Live:
-    live = Live(url, events, seed)
-    live.start()
-    with show.progress() as progress:
-        bars = [(progress.add_task(part.name, total=part.total), part) for part in live.parts]
-        over = False
-        while not over:
-            over = live.over(0.1)
-            for bar, part in bars:
-                progress.update(bar, completed=part.count)
-    return live
+def missing_for_spark() -> str:
+    """Return what to install for the Spark part; "" if it can run."""
+    if importlib.util.find_spec("pyspark") is None:
+        return GET_PYSPARK
+    return "" if has_java() else GET_JAVA
 
 
-def check_live(live: Live, totals: Totals) -> list[str]:
-    wrong = [f"{name}: it failed" for name in live.failed()]
-    wrong += [
-        f"{part.name}: {part.count:,} orders of {show.money(part.cents)}, not {totals.count:,}"
-        f" of {show.money(totals.cents)}"
-        for part in live.parts
-        if (part.count, part.cents) != (totals.count, totals.cents)
-    ]
-    unacked = live.unacked()
-    if unacked:
-        wrong.append(f"{unacked:,} messages are not acknowledged")
-    rows = [
-        [part.name, f"{part.count:,}", f"{part.seconds:.2f}", f"{part.count / part.seconds:,.0f}"]
-        for part in live.parts
-    ]
-    columns = ["side by side", "messages", "seconds", "messages/s"]
-    show.table("Live: one stream, three runtimes", columns, rows)
-    return wrong
-
-
-def run_queries(pipeline: Pipeline, orders: int) -> None:
-    pipeline.start()
-    with show.progress() as progress:
-        bar = progress.add_task("two Spark queries", total=2 * orders)
-        over = False
-        while not over:
-            over = pipeline.over(0.2)
-            progress.update(bar, completed=pipeline.rows)
-    show.console.print()
-
-
-def run_spark(url: str, totals: Totals, directory: Path) -> list[str]:
-    from examples.orders.pipeline import WATERMARK, Pipeline, start_session
-
-    log = directory / "spark.log"
-    began = time.perf_counter()
-    try:
-        with show.console.status("Spark is starting"):
-            spark = start_session(log)
-        started = time.perf_counter() - began
-        pipeline = Pipeline(spark, url, directory)
-        run_queries(pipeline, totals.count)
-        progress = pipeline.progress()
-        began = time.perf_counter()
-        with show.console.status("reading back what was written"):
-            found = {
-                "stream REVENUE": pipeline.stored_in_stream(),
-                "Parquet": pipeline.stored_in_parquet(),
-            }
-        reading = time.perf_counter() - began
-        spark.stop()
-    except Exception:
-        show.console.print(log.read_text(errors="replace")[-4000:])
-        raise
-    expected = totals.closed(WATERMARK)
-    wrong = [
-        f"{name}: {len(windows):,} windows, {len(set(windows.items()) ^ set(expected.items())):,}"
-        f" differences from the {len(expected):,} of the generator"
-        for name, windows in found.items()
-        if windows != expected
-    ]
-    show_revenue(expected)
-    rows = [["start of Spark", "", f"{started:.1f}", ""]]
-    rows += [
-        [f"query {name}", f"{count:,}", f"{seconds:.1f}", f"{count / seconds:,.0f}"]
-        for name, (count, seconds) in progress.items()
-    ]
-    rows.append(["read back", f"{len(expected):,} windows, twice", f"{reading:.1f}", ""])
-    show.table("Spark: two queries side by side", ["part", "rows", "seconds", "rows/s"], rows)
-    return wrong
-
-
-def show_revenue(windows: Windows) -> None:
-    by_region: Counter[str] = Counter()
-    for (_, region), cents in windows.items():
-        by_region[region] += cents
-    rows = [[region, show.money(cents)] for region, cents in by_region.most_common()]
-    show.table("Revenue by region", ["region", "revenue"], rows)
-    show.chart(windows)
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m examples.orders")
+    parser.add_argument(
+        "--events", type=int, help=f"number of orders ({EVENTS:,}; with --lite {LIVE:,})"
+    )
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--spark", choices=["auto", "yes", "no"], default="auto")
+    parser.add_argument("--lite", action="store_true", help="without Spark; like --spark no")
+    parser.add_argument("--no-faults", action="store_true", help="kill neither server nor workers")
+    parser.add_argument("--report", type=Path, default=Path("build", "orders.html"))
+    asked = parser.parse_args()
+    if asked.events is not None and asked.events < 1:
+        parser.error(f"--events {asked.events}: at least 1")
+    if asked.lite:
+        asked.spark = "no"
+    return asked
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m examples.orders")
-    parser.add_argument("--events", type=int, default=100_000, help="how many orders (100,000)")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--spark", choices=["auto", "yes", "no"], default="auto")
-    asked = parser.parse_args()
-    with_spark = asked.spark != "no" and has_java()
+    asked = parse()
+    missing = "" if asked.spark == "no" else missing_for_spark()
+    with_spark = asked.spark != "no" and not missing
+    events = asked.events or (EVENTS if with_spark else LIVE)
+    faults = not asked.no_faults
+    first = min(events, LIVE) if with_spark else events
+    outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as directory, Server(jetstream=True) as server:
         version = ".".join(map(str, server.version))
-        show.console.print(f"nats-server {version}: {asked.events:,} orders\n")
-        live = run_live(server.url, asked.events, asked.seed)
-        show.console.print()
-        totals = Totals(orders(asked.events, asked.seed))
-        wrong = check_live(live, totals)
-        if with_spark and not wrong:
-            wrong = run_spark(server.url, totals, Path(directory))
-    if asked.spark != "no" and not with_spark:
-        show.console.print(GET_JAVA)
-        if asked.spark == "yes":
-            return 1
-    for each in wrong:
-        show.console.print(f"wrong: {each}")
+        show.console.print(f"nats-server {version}: {events:,} orders\n")
+        totals = Totals(orders(first, asked.seed))
+        outcomes.append(run_live(server, totals, asked.seed, with_faults=faults and not with_spark))
+        if with_spark and not outcomes[0].wrong:
+            from examples.orders.spark_phase import run_spark
+
+            totals = Totals(orders(events, asked.seed))
+            found = run_spark(
+                server, totals, asked.seed, first, Path(directory), with_faults=faults
+            )
+            outcomes.append(found)
+    show.revenue(outcomes[-1].windows)
+    if missing:
+        show.console.print(missing)
+    write_report(asked.report, outcomes, totals, version)
+    show.console.print(f"Report with charts: {asked.report.resolve().as_uri()}", soft_wrap=True)
+    wrong = [text for outcome in outcomes for text in outcome.wrong]
+    for text in wrong:
+        show.console.print(f"wrong: {text}")
     if not wrong:
         show.console.print(
             f"All found what was ordered: {totals.count:,} orders of {show.money(totals.cents)}."
         )
-    return 1 if wrong else 0
+    return 1 if wrong or (missing and asked.spark == "yes") else 0
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Order(NamedTuple):
 
 
 def orders(count: int, seed: int) -> Iterator[Order]:
-    """Roughly by time: each comes a little late, as from many shops."""
+    """Yield orders roughly by time: each comes a little late, as from many shops."""
     rng = random.Random(seed)
     regions, shares = list(REGIONS), list(REGIONS.values())
     items = list(ITEMS.items())

@@ -14,7 +14,7 @@ try:
     from pyspark.sql import datasource as _  # noqa: F401
 except ImportError:
     raise MissingExtra(
-        "jetstream.spark needs PySpark 4: pip install natsproto[spark]", "D-OPT-17"
+        "jetstream.spark needs PySpark 4: pip install 'natsproto[spark]'", "D-OPT-17"
     ) from None
 
 from .datasource import JetStreamDataSource

@@ -20,6 +20,8 @@ keeps the last marker.
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jetstream.api.client import read_reply, require_level
@@ -62,6 +64,8 @@ _TRIES = 6
 _REST = 0.1  # before the second try; doubles
 _UNCLEAR = (TimeoutExpired, ConnectionLost, NoResponders, TooManyRequests)
 _INCOMPLETE = 10176
+_UNNAMED = re.compile("unnamed-([0-9]{1,12})-[0-9a-f]{16}")
+_KEPT = 600.0  # seconds that the markers of a write without a name are kept
 
 
 class WriterFenced(JetStreamError):
@@ -121,6 +125,23 @@ def read_marker(stream: Stream, subject: str, query: str) -> Marker:
     except MessageNotFound:
         return Marker(0, "", Task(subject, query, -1))
     return Marker.decode(subject, msg.seq, msg.data, query)
+
+
+def new_name(now: float) -> str:
+    """Return a name for a write that has none; it contains the time in minutes."""
+    return "unnamed-%d-%s" % (now // 60, secrets.token_hex(8))
+
+
+def sweep_unnamed(stream: Stream, base: str, now: float) -> None:
+    """Purge the markers of writes without a name that began some time ago.
+
+    Nobody can repeat such a write. But copies of its tasks may still be starting when it ends.
+    """
+    subjects = stream.info(subjects_filter=base + ".>").state.subjects
+    for name in {subject[len(base) + 1 :].partition(".")[0] for subject in subjects}:
+        found = _UNNAMED.fullmatch(name)
+        if found is not None and int(found[1]) * 60 < now - _KEPT:
+            stream.purge(subject="%s.%s.>" % (base, name))
 
 
 class AtomicWriter:

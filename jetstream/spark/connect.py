@@ -1,7 +1,9 @@
 """Connections of Spark's processes: one for each set of options, kept for the next task.
 
 Workers are reused from task to task, and connecting costs more than a small read. A worker runs one
-task at a time, so one connection of the blocking adapter is enough.
+task at a time, so one connection of the blocking adapter is enough. The connections of a few sets
+of options are kept, and the one that was not used for the longest time is closed for another: with
+tokens that change, for example, there would be more and more of them.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ _CONNECTION = [
     "tlsKey",
     "inboxPrefix",
 ]
+_MOST = 4  # connections of a process
 _clients: dict[tuple[int, str], Client] = {}
 
 
@@ -65,16 +68,23 @@ def client(settings: Settings) -> Client:
     """Return the connection of this process for these options; connect if there is none."""
     # A forked child connects itself: it must neither use nor close its parent's connection.
     key = (os.getpid(), _digest(settings))
-    kept = _clients.get(key)
+    kept = _clients.pop(key, None)
     if kept is None or kept.state == "CLOSED":
-        kept = _clients[key] = connect(settings.list("servers"), **_options(settings))
+        kept = connect(settings.list("servers"), **_options(settings))
+    _clients[key] = kept  # the last, because it was used last
+    while len(_clients) > _MOST:
+        _close(next(iter(_clients)))
     return kept
 
 
 def forget(settings: Settings) -> None:
     """Close this process's connection for these options, if there is one."""
-    kept = _clients.pop((os.getpid(), _digest(settings)), None)
-    if kept is not None:
+    _close((os.getpid(), _digest(settings)))
+
+
+def _close(key: tuple[int, str]) -> None:
+    kept = _clients.pop(key, None)
+    if kept is not None and key[0] == os.getpid():
         with kept:
             pass
 

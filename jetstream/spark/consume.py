@@ -154,7 +154,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"v": VERSION, "consumer": "%s/%s" % (self.stream, self.name), "batch": number}
 
     def _read(self, offset: dict[str, Any]) -> int:
-        check_version(offset)
+        check_version(offset, VERSION)
         try:
             number: Any = offset["batch"]
         except (KeyError, TypeError):

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource
 
 from .options import BATCH, STREAM, WRITE, read_options
 from .schema import default_schema
+from .stores import is_store
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -33,17 +34,29 @@ class JetStreamDataSource(DataSource):
 
     def schema(self) -> str:
         """Return the schema for reads without one."""
+        if is_store(self.options):
+            from .stores import store_schema
+
+            return store_schema(self.options)
         settings = read_options(self.options, None)
         return default_schema(settings.text("mode") == "consume")
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch."""
+        if is_store(self.options):
+            from .stores import batch_store
+
+            return batch_store(self.options, schema)
         from .source import batch_reader
 
         return batch_reader(read_options(self.options, BATCH), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
+        if is_store(self.options):
+            from .stores import stream_store
+
+            return stream_store(self.options, schema)
         from .stream import stream_reader
 
         return stream_reader(read_options(self.options, STREAM), schema)

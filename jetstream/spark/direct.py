@@ -26,6 +26,7 @@ from natsproto.wire.text import cut_middle, shorten
 
 from .arrow import Rows
 from .connect import client
+from .pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from natsproto.wire.frames import Msg
 
+    from .loss import LossWatch
     from .options import Settings
     from .queries import StreamQueries
     from .ranges import Range
@@ -47,7 +49,12 @@ _NAMES = (b"Nats-Subject: ", b"Nats-Sequence: ", b"Nats-Time-Stamp: ")
 
 
 def read_direct(
-    queries: StreamQueries, part: Range, start: int, settings: Settings, bare: bool
+    queries: StreamQueries,
+    part: Range,
+    start: int,
+    settings: Settings,
+    bare: bool,
+    watch: LossWatch,
 ) -> Iterator[Rows]:
     """Yield the rows from `start` to the end of the range or of the stream; never `bare`."""
     most = min(settings.number("fetchSize"), settings.number("arrowBatchRows"), _MOST)
@@ -58,16 +65,21 @@ def read_direct(
     body: dict[str, Any] = {}
     if len(part.filters) == 1:
         body["next_by_subj"] = part.filters[0]
+    pace = Pace(part, start, most)
     while start < part.end:
         body["seq"] = start
-        body["batch"] = max(1, min(most, part.end - start))
+        body["batch"] = pace.next(start)
         with client(settings).port.lock:
             found = run_sync(_get(api, part.stream, body))
         if not found:
+            watch.look(start, part.end - 1)
             return
         rows = direct_rows(part.stream, found, queries.next_message)
         sequences: list[int] = rows.sequences.to_pylist()
+        if sequences[-1] - start + 1 > len(sequences):
+            watch.look(start, min(sequences[-1], part.end - 1))
         start = sequences[-1] + 1
+        pace.got(len(sequences), start)
         wanted = [
             i
             for i, seq in enumerate(sequences)

@@ -6,6 +6,8 @@ work in Python per row is to take its three pieces.
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from .columns import Piece
     from .options import Settings
 
+# The content of rows: subjects, payloads, and the header lines in an array, or None.
+_Content = tuple[list[bytes], list[bytes], Any]
+
 _ARROW = {
     "BINARY": pa.binary(),
     "STRING": pa.string(),
@@ -54,6 +59,7 @@ _UNFIT = "[\\r\\n\\x00]|^[ \\t]|[ \\t]$"
 _LEFT_OUT = "map_filter(headers, (k, v) -> k NOT RLIKE '^Nats-(Batch|Expected)-')"
 _MAX_SUBJECTS = 65_536
 _ROWS = 10_000  # of a batch that is made of rows
+_SIZES = struct.Struct("<QQ")
 
 
 def to_batches(rows: Iterable[Any], types: dict[str, str]) -> Iterator[pa.RecordBatch]:
@@ -77,16 +83,20 @@ def _batch(columns: list[list[Any]], types: dict[str, str]) -> pa.RecordBatch:
 class Encoder:
     """Encodes batches of rows, in order.
 
-    `ids` is the prefix of the ids of rows, before the number of the row; "" if rows get no ids.
+    `ids` is the prefix of the ids of rows, before the number or the digest of the row; "" if rows
+    get no ids.
     """
 
     def __init__(self, settings: Settings, ids: str) -> None:
         self._subject = settings.text("subject")
         self._stream = "".join(settings.list("stream"))  # at most one
         self._ids = ids
+        self._by_content = settings.text("rowIds") == "content"
         self._checked: dict[str | None, bytes] = {}
         #: The number of rows so far.
         self.rows: int = 0
+        #: Whether all of them have ids of their own.
+        self.all_named: bool = True
 
     def encode(self, batch: pa.RecordBatch, atomic: str = "") -> list[Piece]:
         """Return the pieces of each row. `atomic` is the id of the atomic batch that they start."""
@@ -95,7 +105,7 @@ class Encoder:
         data = self._data(columns.pop("data"))
         columns = {name: _texts(column) for name, column in columns.items()}
         subjects = self._subjects(columns.get("subject"), count)
-        blocks = self._blocks(columns, count, atomic)
+        blocks = self._blocks(columns, subjects, data, atomic)
         self.rows += count
         return list(zip(subjects, data, blocks))
 
@@ -130,12 +140,15 @@ class Encoder:
             raise InvalidValue("row %d: %s" % (self.rows + row, error)) from None
         return raw
 
-    def _blocks(self, columns: dict[str, Any], count: int, atomic: str) -> list[bytes | None]:
+    def _blocks(
+        self, columns: dict[str, Any], subjects: list[bytes], data: list[bytes], atomic: str
+    ) -> list[bytes | None]:
+        count = len(data)
         parts: list[Any] = [_HEAD]
         if self._stream and not atomic:
             parts.append("%s: %s\r\n" % (EXPECTED_STREAM, self._stream))
         lines, ids = self._headers(columns)
-        ids = self._msg_ids(columns.get("msg_id"), ids, count)
+        ids = self._msg_ids(columns.get("msg_id"), ids, (subjects, data, lines))
         if ids is not None:
             parts.append(_line(MSG_ID, ids))
         if "ttl" in columns:
@@ -155,15 +168,20 @@ class Encoder:
         blocks: list[bytes] = joined.cast(pa.binary()).to_pylist()
         return [None if block == _EMPTY else block for block in blocks]
 
-    def _msg_ids(self, column: pa.Array | None, ids: pa.Array | None, count: int) -> Any:
-        """Return the ids: from the column, or the header, or the number of the row."""
+    def _msg_ids(self, column: pa.Array | None, ids: pa.Array | None, rows: _Content) -> Any:
+        """Return the ids: from the column, or the header, or the number or digest of the row."""
         known = [each for each in (column, ids) if each is not None]
         for each in known:
             self._check_values("msg_id", each)
         known = [pc.if_else(pc.equal(each, ""), None, each) for each in known]
         if self._ids and not (known and known[0].null_count == 0):
-            numbers = pa.array(range(self.rows, self.rows + count)).cast(pa.string())
-            known.append(_join("%s." % self._ids, numbers))
+            self.all_named = False
+            if self._by_content:
+                names = pa.array(_digests(*rows), pa.string())
+            else:
+                numbers = range(self.rows, self.rows + len(rows[1]))
+                names = pa.array(numbers).cast(pa.string())
+            known.append(_join("%s." % self._ids, names))
         if not known:
             return None
         return known[0] if len(known) == 1 else pc.coalesce(*known)
@@ -245,6 +263,20 @@ class Encoder:
     def _wrong(self, name: str, mask: pa.Array, what: str) -> InvalidValue:
         row = self.rows + pc.index(mask, True).as_py()
         return InvalidValue("row %d: %s %s" % (row, name, what))
+
+
+def _digests(subjects: list[bytes], data: list[bytes], lines: Any) -> list[str]:
+    """Return a digest of subject, payload and headers of each row."""
+    blocks: list[bytes] = (
+        [b""] * len(data) if lines is None else lines.cast(pa.binary()).to_pylist()
+    )
+    return [
+        hashlib.blake2b(
+            b"".join((_SIZES.pack(len(subject), len(payload)), subject, payload, block or b"")),
+            digest_size=16,
+        ).hexdigest()
+        for subject, payload, block in zip(subjects, data, blocks)
+    ]
 
 
 def _is_large(column: Any) -> bool:

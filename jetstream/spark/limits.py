@@ -4,6 +4,10 @@ Messages are counted by their sequences, which is exact where a stream has no ga
 with more gaps than messages, batches would have hardly any messages, so there the server counts:
 each probe creates a consumer, reads its number of pending messages, and deletes it, which takes
 half a millisecond.
+
+Bytes are payloads and headers. A limit of bytes is applied to the sizes of the messages, which a
+consumer that omits payloads delivers, unless the sizes that the server reports show that there are
+fewer. Without a consumer (fetchMode=direct) the average size of the stream is used.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ class Limits:
         self._waits_since: float | None = None
         self._counted: tuple[dict[str, int], dict[str, int]] = {}, {}  # begins and ends
         self._counts: dict[str, int] = {}
+        self._known: dict[str, StreamSnapshot] = {}  # the last one of each stream
 
     def ignore(self) -> None:
         """Remove all limits, with a warning: PySpark before 4.2 always reads everything."""
@@ -65,7 +70,7 @@ class Limits:
         if waiting and self._is_too_early(sum(counts.values())):
             return begins
         shares = self._shares(counts, snapshots)
-        return {
+        allowed = {
             name: ends[name]
             if shares[name] >= counts[name]
             else self._end(
@@ -73,6 +78,50 @@ class Limits:
             )
             for name, begin in begins.items()
         }
+        if self.most_bytes and self._may_probe:
+            allowed = self._within_bytes(begins, allowed, snapshots, queries)
+        return allowed
+
+    def _within_bytes(
+        self,
+        begins: dict[str, int],
+        ends: dict[str, int],
+        snapshots: dict[str, StreamSnapshot],
+        queries: dict[str, StreamQueries],
+    ) -> dict[str, int]:
+        """Return ends before which there are no more than the allowed bytes, or one message."""
+        names = [name for name in begins if begins[name] < ends[name]]
+        bounds = {name: self._most_bytes_of(begins[name], snapshots[name]) for name in names}
+        for name in names:
+            self._known[name] = snapshots[name]
+        if sum(bounds.values()) <= self.most_bytes:
+            return ends
+        weights = {name: (ends[name] - begins[name]) * snapshots[name].average for name in names}
+        result = dict(ends)
+        left = self.most_bytes
+        largest = max(names, key=lambda name: weights[name])
+        for name in sorted(names, key=lambda name: (name == largest, name)):
+            share = self.most_bytes * weights[name] // sum(weights.values())
+            budget = left if name == largest else min(left, share)
+            result[name], used = queries[name].end_of_bytes(
+                begins[name], ends[name], self.filters, budget, snapshots[name].average
+            )
+            left -= used
+        if all(result[name] == begins[name] for name in names):
+            # The next message alone is too large, and has to be read all the same.
+            result[largest] = queries[largest].end_of_first(
+                begins[largest], ends[largest], self.filters
+            )
+        return result
+
+    def _most_bytes_of(self, begin: int, snapshot: StreamSnapshot) -> int:
+        """Return an upper bound for the bytes from this sequence to the end of the stream."""
+        known = self._known.get(snapshot.name)
+        if known is not None and known.created == snapshot.created and known.next <= begin:
+            stored = snapshot.messages - known.messages
+            if stored == snapshot.next - known.next:  # nothing was removed in the meantime
+                return snapshot.bytes - known.bytes
+        return snapshot.bytes
 
     def _by_server(self, snapshot: StreamSnapshot) -> bool:
         return self._may_probe and (bool(self.filters) or snapshot.sparse)
@@ -105,7 +154,7 @@ class Limits:
         part = 1.0
         if self.most and total > self.most:
             part = self.most / total
-        if self.most_bytes:
+        if self.most_bytes and not self._may_probe:
             size = sum(count * snapshots[name].average for name, count in counts.items())
             if size > self.most_bytes:
                 part = min(part, self.most_bytes / size)

@@ -2,9 +2,10 @@
 
     {"v": 1, "streams": {"ORDERS": {"next": 42, "created": "2026-01-01T00:00:00Z"}}, "plan": {...}}
 
-`v` is the version of this format; offsets of a later version are rejected, those without one are
-older. `next` is the first sequence that was not read, `created` identifies the stream among others
-of the same name. `plan` describes how the batch that ends here is split: plan.py.
+`v` is the version of this format, 2 if the plan has cuts and otherwise 1. Offsets of a later one
+are rejected, those without one are older. `next` is the first sequence that was not read, `created`
+identifies the stream among others of the same name. `plan` describes how the batch that ends here
+is split: plan.py.
 
 Spark requests the initial offset again if it restarts before the first batch has finished. By then
 "latest" is another position, and the messages in between would be lost. So the initial offset is
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("jetstream.spark")
 VERSION = 1
+_WITH_CUTS = 2  # of an offset whose plan has cuts, which earlier versions of this package ignore
 
 Places = dict[str, "Place"]
 
@@ -61,7 +63,7 @@ _ODD = (KeyError, TypeError, ValueError, AttributeError)
 
 def read_places(offset: Any, key: str = "streams") -> Places:
     """Return the places in an offset; raise InvalidValue if this reader did not write it."""
-    check_version(offset)
+    check_version(offset, _WITH_CUTS)
     try:
         return {
             name: Place(_sequence(place["next"]), str(place["created"]))
@@ -81,17 +83,17 @@ def planned(offset: dict[str, Any]) -> Plan | None:
         raise _not_ours(offset) from None
 
 
-def check_version(offset: Any) -> None:
+def check_version(offset: Any, newest: int) -> None:
     """Reject an offset that a later version of this package wrote: it may mean something else."""
     try:
         version: Any = offset.get("v", 0)
     except AttributeError:
         return  # not a valid offset, as its reader will find out
-    if type(version) is not int or version > VERSION:
+    if type(version) is not int or version > newest:
         raise InvalidValue(
             "offset in the checkpoint has version %s, and this package reads up to %d: run the"
             " query with the version of natsproto that wrote it, or a later one"
-            % (shorten(version), VERSION)
+            % (shorten(version), newest)
         )
 
 
@@ -127,6 +129,8 @@ def end_offset(places: Places, start: dict[str, Any], plan: Plan) -> dict[str, A
     """Return the end of a batch that starts at `start` and is split by this plan."""
     offset: dict[str, Any] = {"v": VERSION, "streams": write_places(places)}
     offset["plan"] = plan.encode()
+    if plan.cuts:
+        offset["v"] = _WITH_CUTS
     if is_initial(start):
         offset["init"] = start["streams"]
     return offset

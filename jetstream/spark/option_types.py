@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jetstream.schema.timestamp import Timestamp
@@ -97,6 +98,25 @@ def _timestamp(text: str) -> Timestamp:
         raise ValueError("RFC 3339 such as 2006-01-02T15:04:05Z, or milliseconds") from None
 
 
+def _timestamps(text: str) -> Timestamp | dict[str, Timestamp]:
+    """Parse a time for all streams, or one for each."""
+    if not text.startswith("{"):
+        return _timestamp(text)
+    wanted = 'a time, or JSON such as {"ORDERS": "2006-01-02T15:04:05Z", "EVENTS": 1136214245000}'
+    try:
+        read: Any = json.loads(text)
+        return {str(name): _timestamp(str(time)) for name, time in read.items()}
+    except ValueError:
+        raise ValueError(wanted) from None
+
+
+def _regex(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError("a regular expression: %s" % error) from None
+
+
 def _offsets(text: str) -> int | str | dict[str, int | str]:
     """Parse a place for all streams, or one for each: earliest, latest, or a sequence."""
     wanted = 'earliest, latest, a sequence, or JSON such as {"ORDERS": 42, "EVENTS": "latest"}'
@@ -171,7 +191,8 @@ URLS = OptionType("list", _urls, secret=True)  # an invalid one may contain a pa
 FLAG = OptionType("true / false", _flag)
 DURATION = OptionType("duration", _duration)
 TIMEOUT = OptionType("duration", _timeout)
-TIMESTAMP = OptionType("time", _timestamp)
+TIMESTAMPS = OptionType("times", _timestamps)
+REGEX = OptionType("regex", _regex)
 OFFSETS = OptionType("offsets", _offsets)
 SUBJECT = OptionType("subject", _subject)
 SUBJECTS = OptionType("list", _subjects)

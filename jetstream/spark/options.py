@@ -21,12 +21,13 @@ from .option_types import (
     NAME,
     NAMES,
     OFFSETS,
+    REGEX,
     SECRET,
     SUBJECT,
     SUBJECTS,
     TEXT,
     TIMEOUT,
-    TIMESTAMP,
+    TIMESTAMPS,
     TOKEN,
     URLS,
     OptionType,
@@ -36,6 +37,8 @@ from .option_types import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from jetstream.schema.timestamp import Timestamp
 
 # Where an option applies.
 BATCH, STREAM, WRITE = "batch read", "stream read", "write"
@@ -84,6 +87,13 @@ OPTIONS = [
         EVERYWHERE,
         "one stream or several; required; writing: one, and rows are stored in no other",
     ),
+    Option(
+        "streamPattern",
+        None,
+        REGEX,
+        READ,
+        "instead of `stream`: all streams whose whole name matches; see *Several streams*",
+    ),
     Option("filterSubjects", None, SUBJECTS, READ, "read only these, wildcards allowed"),
     Option(
         "startingOffsets",
@@ -93,12 +103,30 @@ OPTIONS = [
         'earliest, latest, a sequence, or JSON by stream; default "earliest" for batches,'
         ' "latest" for queries without a checkpoint',
     ),
-    Option("startingTimestamp", None, TIMESTAMP, READ, "the first message of that time or later"),
+    Option(
+        "startingTimestamp",
+        None,
+        TIMESTAMPS,
+        READ,
+        "the first message of that time or later; a time, or JSON by stream",
+    ),
     Option("endingOffsets", None, OFFSETS, (BATCH,), "the sequence to stop before; default latest"),
-    Option("endingTimestamp", None, TIMESTAMP, (BATCH,), "only messages before that time"),
+    Option(
+        "endingTimestamp",
+        None,
+        TIMESTAMPS,
+        (BATCH,),
+        "only messages before that time; a time, or JSON by stream",
+    ),
     Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
     Option("pushdown", "false", FLAG, (BATCH,), "filters narrow the read: see *Filters*"),
     Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and continue"),
+    # Key-value buckets and object stores: stores.py
+    Option("bucket", None, NAME, READ, "instead of `stream`: a key-value bucket, as a table"),
+    Option("keys", None, SUBJECTS, READ, "with `bucket`: only these keys, wildcards allowed"),
+    Option("changes", "false", FLAG, READ, "with `bucket`: every change, not the latest values"),
+    Option("objectStore", None, NAME, (BATCH,), "instead of `stream`: an object store, as files"),
+    Option("pathGlobFilter", None, TEXT, (BATCH,), "with `objectStore`: only names like `*.png`"),
     # How to read them
     Option(
         "minPartitions", None, whole(1, 100_000), READ, "the least number of tasks, if possible"
@@ -109,7 +137,13 @@ OPTIONS = [
     Option("arrowBatchRows", "10000", whole(1, 1_000_000), READ, "the most rows of an Arrow batch"),
     # Streaming
     Option("maxMessagesPerTrigger", None, whole(1), (STREAM,), "limit of a micro-batch"),
-    Option("maxBytesPerTrigger", None, whole(1), (STREAM,), "approximate limit of a micro-batch"),
+    Option(
+        "maxBytesPerTrigger",
+        None,
+        whole(1),
+        (STREAM,),
+        "limit of a micro-batch, payloads and headers",
+    ),
     Option("minMessagesPerTrigger", None, whole(1), (STREAM,), "wait until there are this many"),
     Option("maxTriggerDelay", None, DURATION, (STREAM,), "but no longer than this; default 15m"),
     Option(
@@ -133,6 +167,22 @@ OPTIONS = [
         choice("dedup", "atomic", "fast", "atLeastOnce"),
         (WRITE,),
         "what happens to stored rows when a task runs again",
+    ),
+    Option(
+        "rowIds",
+        "position",
+        choice("position", "content"),
+        (WRITE,),
+        "delivery=dedup: the id of a row without a `msg_id`; content: equal rows of a micro-batch"
+        " are one row",
+    ),
+    Option(
+        "deadLetterSubject",
+        None,
+        SUBJECT,
+        (WRITE,),
+        "delivery=dedup and atLeastOnce: rows that cannot be written are published there: see"
+        " *Dead letters*",
     ),
     Option("maxInFlight", "4096", whole(1, 65_536), (WRITE,), "the most unacknowledged messages"),
     Option(
@@ -169,6 +219,12 @@ _APART = [  # options that exclude each other, and the reason
     ("user", "token", "the server uses only one of them"),
     ("domain", "apiPrefix", "a domain is a prefix"),
     ("subject", "filterSubjects", "both select the subjects to read"),
+    ("bucket", "stream", "a bucket has its own stream"),
+    ("objectStore", "stream", "an object store has its own stream"),
+    ("bucket", "objectStore", "a read has one of them"),
+    ("stream", "streamPattern", "both name the streams"),
+    ("bucket", "streamPattern", "a bucket has its own stream"),
+    ("objectStore", "streamPattern", "an object store has its own stream"),
     ("startingOffsets", "startingTimestamp", "both say where to start"),
     ("endingOffsets", "endingTimestamp", "both say where to end"),
 ]
@@ -178,8 +234,12 @@ _NEEDS = [  # options that require another
     ("tlsCert", "tlsKey"),
     ("tlsKey", "tlsCert"),
     ("maxTriggerDelay", "minMessagesPerTrigger"),
+    ("keys", "bucket"),
+    ("changes", "bucket"),
+    ("pathGlobFilter", "objectStore"),
 ]
 _CONSUMERS_OWN = [  # options that mode=consume leaves to its consumer
+    "streamPattern",
     "startingOffsets",
     "startingTimestamp",
     "filterSubjects",
@@ -193,6 +253,7 @@ _NEEDED = {"atomic": ("stream", "markerSubject"), "fast": ("stream",)}  # by the
 _ONE_DELIVERY = [  # options of one delivery only
     ("markerSubject", "atomic"),
     ("minDuplicateWindow", "dedup"),
+    ("rowIds", "dedup"),
 ]
 _HINTS = {  # options that Spark adds in unsupported uses
     "path": "set option stream instead",  # of load(), save() or start()
@@ -249,6 +310,10 @@ class Settings:
         subject = self.text("subject")
         return minimal([subject] if subject else self.list("filterSubjects"))
 
+    def for_streams(self, names: Names) -> Settings:
+        """Return these settings with a list of streams instead of a pattern."""
+        return Settings({**self._values, "stream": names}, self._given)
+
     def __repr__(self) -> str:
         shown = ["%s=%s" % (name, self._show(name)) for name in sorted(self._given)]
         return "Settings(%s)" % ", ".join(shown)
@@ -284,8 +349,8 @@ def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
     settings = Settings(values, given)
     _check_together(settings)
     if where in READ:
-        if not settings.given("stream"):
-            raise InvalidValue("option stream is missing")
+        if not (settings.given("stream") or settings.given("streamPattern")):
+            raise InvalidValue("option stream is missing, or bucket, or objectStore")
         if settings.given("subject"):
             _value(_BY_NAME["filtersubjects"], settings.text("subject"))
     if where == STREAM:
@@ -337,12 +402,13 @@ def _check_together(settings: Settings) -> None:
     streams = settings.list("stream")
     if len(set(streams)) < len(streams):
         raise InvalidValue("option stream has a duplicate: %s" % cut_middle(",".join(streams)))
-    for name in ("startingOffsets", "endingOffsets"):
-        offsets: int | str | dict[str, int | str] | None = settings.get(name)
-        if isinstance(offsets, dict) and streams and set(offsets) != set(streams):
+    for name in ("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp"):
+        offsets: Any = settings.get(name)
+        named: list[str] = [*offsets] if isinstance(offsets, dict) else []
+        if named and streams and set(named) != set(streams):
             text = "option %s is for streams %s, option stream for %s"
             raise InvalidValue(
-                text % (name, cut_middle(",".join(offsets)), cut_middle(",".join(streams)))
+                text % (name, cut_middle(",".join(named)), cut_middle(",".join(streams)))
             )
     _check_order(settings, streams)
 
@@ -355,16 +421,25 @@ def _check_order(settings: Settings, streams: Names) -> None:
         if isinstance(start, int) and isinstance(end, int) and start > end:
             text = "options startingOffsets %d and endingOffsets %d: the end is before the start"
             raise InvalidValue(text % (start, end))
-    since, until = settings.get("startingTimestamp"), settings.get("endingTimestamp")
-    if since is not None and until is not None and since.ns > until.ns:
-        text = "options startingTimestamp %s and endingTimestamp %s: the end is before the start"
-        raise InvalidValue(text % (since, until))
+        since = time_of(settings, "startingTimestamp", name)
+        until = time_of(settings, "endingTimestamp", name)
+        if since is not None and until is not None and since.ns > until.ns:
+            text = (
+                "options startingTimestamp %s and endingTimestamp %s: the end is before the start"
+            )
+            raise InvalidValue(text % (since, until))
 
 
 def place_of(settings: Settings, name: str, stream: str) -> int | str | None:
     """Return the value of startingOffsets or endingOffsets for this stream."""
     offsets: int | str | dict[str, int | str] | None = settings.get(name)
     return offsets.get(stream) if isinstance(offsets, dict) else offsets
+
+
+def time_of(settings: Settings, name: str, stream: str) -> Timestamp | None:
+    """Return the value of startingTimestamp or endingTimestamp for this stream."""
+    times: Timestamp | dict[str, Timestamp] | None = settings.get(name)
+    return times.get(stream) if isinstance(times, dict) else times
 
 
 def _check_stream(settings: Settings) -> None:
@@ -399,6 +474,9 @@ def _check_write(settings: Settings) -> None:
     for name in _NEEDED.get(delivery, ()):
         if not settings.given(name):
             raise InvalidValue("delivery=%s needs option %s" % (delivery, name))
+    if settings.given("deadLetterSubject") and delivery in ("atomic", "fast"):
+        text = "option deadLetterSubject is for delivery=dedup and atLeastOnce, not %s"
+        raise InvalidValue(text % delivery)
     for name, other in _ONE_DELIVERY:
         if settings.given(name) and delivery != other:
             raise InvalidValue("option %s is for delivery=%s, not %s" % (name, other, delivery))

@@ -10,7 +10,9 @@ exactly as durable as its range. Changed options apply to batches that are plann
 
 `workers` is the number of cores of the driver, `least` is minPartitions and `most` is
 maxRecordsPerPartition, 0 if they were not given. `first` is where the range of each stream was cut
-from; PySpark before 4.2 does not pass the start of a batch, so there it is missing.
+from; PySpark before 4.2 does not pass the start of a batch, so there it is missing. `cuts` has the
+sequences at which streams with filters or many gaps are cut, so that parts have equal numbers of
+messages (cuts.py): {"ORDERS": [4211, 9000]}. Offsets with cuts have version 2.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class Plan:
     def __init__(
         self, filters: list[str], workers: int, least: int, most: int, first: dict[str, int]
     ) -> None:
+        self.cuts: dict[str, list[int]] = {}
         self.filters = filters
         self.workers = workers
         self.least = least
@@ -36,9 +39,13 @@ class Plan:
 
     def encode(self) -> dict[str, Any]:
         """Return the plan as JSON fields."""
-        fields = {"filters": self.filters, "workers": self.workers}
+        fields: dict[str, Any] = {"filters": self.filters, "workers": self.workers}
         fields.update({"least": self.least, "most": self.most})
-        return {**fields, "first": self.first} if self.first else fields
+        if self.first:
+            fields["first"] = self.first
+        if self.cuts:
+            fields["cuts"] = self.cuts
+        return fields
 
 
 def new_plan(settings: Settings, first: dict[str, int] | None = None) -> Plan:
@@ -59,7 +66,10 @@ def read_plan(fields: Any) -> Plan:
     first: dict[str, Any] = fields.get("first", {})
     if not all(type(each) is int and each >= 0 for each in [*numbers, *first.values()]):
         raise ValueError
-    return Plan(filters, max(1, numbers[0]), numbers[1], numbers[2], first)
+    plan = Plan(filters, max(1, numbers[0]), numbers[1], numbers[2], first)
+    cuts: dict[str, list[Any]] = fields.get("cuts", {})
+    plan.cuts = {name: [int(cut) for cut in places] for name, places in cuts.items()}
+    return plan
 
 
 def default_parallelism() -> int:

@@ -23,6 +23,9 @@ from natsproto.port import run_sync
 
 from .arrow import Rows, pulled_rows
 from .connect import client, denied_publishes
+from .loss import PullWatch
+from .pace import Pace
+from .queries import INACTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from natsproto.blocking import Client
     from natsproto.wire.frames import Msg
 
+    from .loss import LossWatch
     from .options import Settings
     from .queries import StreamQueries
     from .ranges import Range
@@ -44,6 +48,8 @@ BUDGET = 16 * 1024 * 1024
 _PATIENCE = 60.0
 # Between messages: a server that crashes during a pull reports nothing.
 _SILENCE = 5.0
+# After so many seconds without a pull, the server deletes the consumer of a range of one pull.
+_BRIEF = 5.0
 
 
 class Pulls:
@@ -83,6 +89,12 @@ class Pulls:
             self._fetcher = run_sync(begin)
             self._port.flush_soon()
 
+    @property
+    def fetcher(self) -> Fetcher:
+        """The machine of the last pull."""
+        assert self._fetcher is not None
+        return self._fetcher
+
     def take(self) -> tuple[list[Msg], RemoteError | None]:
         """Return the messages of the last pull, and the error if it failed."""
         messages, failure = self._take()
@@ -92,8 +104,7 @@ class Pulls:
         return messages, failure
 
     def _take(self) -> tuple[list[Msg], RemoteError | None]:
-        fetcher = self._fetcher
-        assert fetcher is not None
+        fetcher = self.fetcher
         with self._port.lock:
             while not fetcher.done:
                 run_sync(self._port.wait(fetcher))
@@ -120,36 +131,52 @@ def _is_too_large(failure: RemoteError | None) -> bool:
 
 
 def read_pull(
-    queries: StreamQueries, part: Range, start: int, settings: Settings, bare: bool
+    queries: StreamQueries,
+    part: Range,
+    start: int,
+    settings: Settings,
+    bare: bool,
+    watch: LossWatch,
 ) -> Iterator[Rows]:
     """Yield the rows from `start` to the end of the range or of the stream."""
-    consumer = queries.consumer(start, part.filters, bare)
-    if not consumer.cached_info.num_pending:
-        with contextlib.suppress(RemoteError):
-            consumer.delete()
+    # A short read of a query leaves its consumer to the server: one call instead of two.
+    whole = part.end - start <= settings.number("fetchSize")
+    short = whole and not part.shared and not part.later
+    consumer = queries.consumer(start, part.filters, bare, _BRIEF if short else INACTIVE)
+    info = consumer.cached_info
+    pull_watch = PullWatch(watch, part, start, info.num_pending)
+    pull_watch.began(info.delivered.stream_seq + 1)
+    if not info.num_pending:
+        _delete(consumer, short)
+        pull_watch.ended()
         return
     pulls = Pulls(client(settings), queries.api(), consumer)
     try:
-        yield from _read(pulls, part, start, settings, bare)
+        yield from _read(pulls, part, start, settings, bare, pull_watch)
     except RemoteError:
         pulls.close()
         raise  # the server deletes the consumer after a while
     except GeneratorExit:
-        _clean_up(pulls, consumer)
+        pulls.close()
+        _delete(consumer, short)
         raise
-    _clean_up(pulls, consumer)
-
-
-def _clean_up(pulls: Pulls, consumer: Consumer) -> None:
     pulls.close()
-    with contextlib.suppress(RemoteError):  # the server deletes it later
-        consumer.delete()
+    _delete(consumer, short)
 
 
-def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool) -> Iterator[Rows]:
-    most = settings.number("fetchSize")
+def _delete(consumer: Consumer, short: bool) -> None:
+    if not short:
+        with contextlib.suppress(RemoteError):  # the server deletes it later
+            consumer.delete()
+
+
+def _read(
+    pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool, watch: PullWatch
+) -> Iterator[Rows]:
+    pace = Pace(part, start, settings.number("fetchSize"))
     delivered = 0
-    pulls.request(min(most, part.end - start))
+    pulls.request(pace.next(start))
+    watch.requested()
     while True:
         messages, failure = pulls.take()
         more = False
@@ -159,13 +186,17 @@ def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool)
             if last.consumer_seq != delivered:
                 text = "consumer of stream %s: delivery %d arrived as number %d"
                 raise MessagesMissed(text % (part.stream, last.consumer_seq, delivered))
+            watch.pulled(len(messages), last.stream_seq, delivered, last.pending)
+            pace.got(len(messages), last.stream_seq + 1)
             more = failure is None and last.pending > 0 and last.stream_seq < part.end - 1
             if more:
-                pulls.request(min(most, part.end - 1 - last.stream_seq))
+                pulls.request(pace.next(last.stream_seq + 1))
+                watch.requested()
             yield from _chunks(messages, part, settings, bare)
         if failure is not None:
             raise failure
         if not more:
+            watch.ended()
             return
 
 

@@ -9,29 +9,33 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from jetstream.api.client import ApiClient
+from jetstream.api.client import ApiClient, read_reply
 from jetstream.api.stored import get_by_api
 from jetstream.errors import ApiError, MessageNotFound, StreamNotFound
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
+from natsproto.wire.text import shorten
 from natsproto.wire.versions import read_version
 
 from .connect import client, jetstream
 from .retry import retry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jetstream.api.stored import StoredMsg
     from jetstream.blocking import Consumer
     from jetstream.schema.stream_config import StreamConfig
-    from jetstream.schema.stream_info import StreamInfo
 
     from .options import Settings
 
 # The server deletes the consumers of killed workers after this time.
 INACTIVE = 60.0
 _TOO_LONG = 10153  # it exceeds the limit of the stream for its consumers
-_BIGINT = 2**63 - 1
+_DELIVERED = 2**62  # from there on, nats-server 2.10 to 2.15 delivers nothing
+_LATE = 3600.0  # how long the rows of a pull may wait
 
 
 class StreamSnapshot:
@@ -47,6 +51,54 @@ class StreamSnapshot:
         #: Whether most sequences are gaps, as in a stream with one message per subject.
         self.sparse: bool = 2 * state.messages < self.next - self.first
         self.config: StreamConfig = info.config
+        self.bytes: int = state.bytes
+        self.messages: int = state.messages
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there are fewer messages than sequences."""
+        return self.messages < self.next - self.first
+
+    @property
+    def volatile(self) -> bool:
+        """Whether limits remove the oldest messages, or consumers do."""
+        config = self.config
+        limits = (config.max_msgs, config.max_bytes, config.max_msgs_per_subject, config.max_age)
+        ttl = config.allow_msg_ttl or config.retention != "limits"
+        return ttl or any((limit or 0) > 0 for limit in limits)
+
+    @property
+    def limits_consumers(self) -> bool:
+        """Whether the stream limits the number of its consumers."""
+        return (self.config.max_consumers or 0) > 0
+
+
+class SnapshotRequest:
+    """A request for the state of a stream, whose response may be read much later."""
+
+    def __init__(self, port: Any, api: ApiClient, stream: str) -> None:
+        self._port = port
+        self._session = api.session
+        with port.lock:
+            self._request = self._session.connection.start_request(
+                "%s.STREAM.INFO.%s" % (api.prefix, stream),
+                b"",
+                deadline=self._session.deadline(_LATE),
+            )
+            port.flush_soon()
+
+    def wait(self) -> StreamSnapshot:
+        """Return the state of the stream at the time of the request."""
+        with self._port.lock:
+            reply = run_sync(self._session.settle(self._request))
+        assert reply is not None
+        return StreamSnapshot(StreamInfo.from_json(read_reply(reply.data)))
+
+    def drop(self) -> None:
+        """Ignore the response."""
+        with self._port.lock:
+            if not self._request.done:
+                self._session.connection.cancel(self._request)
 
 
 class StreamQueries:
@@ -66,6 +118,10 @@ class StreamQueries:
             # A query may have several streams: name this one.
             text = "%s: %s" % (error.description, self.stream)
             raise StreamNotFound(error.code, error.err_code, text) from None
+
+    def request_snapshot(self) -> SnapshotRequest:
+        """Request the current state of the stream."""
+        return SnapshotRequest(client(self._settings).port, self.api(), self.stream)
 
     def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
         """Return the first message at or after this sequence; None if there is none."""
@@ -125,15 +181,49 @@ class StreamQueries:
             consumer.delete()
         return consumer.cached_info.num_pending
 
-    def consumer(self, start: int, filters: list[str], headers_only: bool = False) -> Consumer:
-        """Create an ephemeral consumer that starts at this sequence, without acknowledgments."""
+    def end_of_bytes(
+        self, start: int, end: int, filters: list[str], budget: int, average: int
+    ) -> tuple[int, int]:
+        """Return the sequence before which there are at most `budget` bytes, and their number."""
+        used = 0
+        for seq, size in self._sizes(start, end, filters, budget // average + 1):
+            if used + size > budget:
+                return seq, used
+            used += size
+        return end, used
+
+    def end_of_first(self, start: int, end: int, filters: list[str]) -> int:
+        """Return the sequence after the first message."""
+        for seq, _ in self._sizes(start, end, filters, 1):
+            return seq + 1
+        return end
+
+    def _sizes(
+        self, start: int, end: int, filters: list[str], expected: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the sequence and the size of each message, without its payload."""
+        from .sizes import read_sizes
+
+        yield from read_sizes(self, self._settings, (start, end), filters, expected)
+
+    def consumer(
+        self,
+        start: int,
+        filters: list[str],
+        headers_only: bool = False,
+        inactive: float = INACTIVE,
+    ) -> Consumer:
+        """Create an ephemeral consumer that starts at this sequence, without acknowledgments.
+
+        The server deletes it after `inactive` seconds without a pull.
+        """
         config: dict[str, Any] = {
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": start,
             "ack_policy": "none",
             "mem_storage": True,
             "num_replicas": 1,
-            "inactive_threshold": INACTIVE,
+            "inactive_threshold": inactive,
         }
         if headers_only:
             config["headers_only"] = True
@@ -151,10 +241,23 @@ class StreamQueries:
         return js.create_consumer(self.stream, **config)
 
 
+def stream_names(settings: Settings) -> list[str]:
+    """Return the streams to read: those in option stream, or those that match the pattern now."""
+    if not settings.given("streamPattern"):
+        return settings.list("stream")
+    pattern = settings.get("streamPattern")
+    names = retry(lambda: list(jetstream(settings).stream_names()))
+    found = sorted(name for name in names if pattern.fullmatch(name))
+    if not found:
+        text = "option streamPattern: no stream matches %s"
+        raise InvalidValue(text % shorten(pattern.pattern))
+    return found
+
+
 def check_readable(snapshot: StreamSnapshot, settings: Settings) -> None:
     """Raise InvalidValue if the stream cannot be read with these settings."""
-    if snapshot.next > _BIGINT:
-        text = "stream %s is at sequence %d, which does not fit into a BIGINT"
+    if snapshot.next > _DELIVERED:
+        text = "stream %s is at sequence %d, and servers deliver only those below 2^62"
         raise InvalidValue(text % (snapshot.name, snapshot.next - 1))
     if settings.text("fetchMode") == "direct":
         if not snapshot.config.allow_direct:

@@ -8,15 +8,18 @@ because a consumer may be on a replica that lags behind.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
+from jetstream.errors import ConsumerLimitReached
 from natsproto.errors import InvalidValue, TimeoutExpired
 
 from .arrow import Rows
+from .cuts import find_cuts
 from .direct import read_direct
-from .offsets import describe_gap, report_data_loss
+from .loss import LossWatch
 from .pull import read_pull
 from .queries import StreamQueries
 from .retry import RETRYABLE_READS, Backoff
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from .options import Settings
     from .plan import Plan
+    from .queries import StreamSnapshot
 
 # Fewer than this are not worth a task of their own, unless the user says so.
 _LEAST = 10_000
@@ -34,7 +38,13 @@ _MOST_PARTS = 100_000
 
 
 class Range(InputPartition):
-    """Sequences `start` to `end` - 1 of the stream that was created then."""
+    """Sequences `start` to `end` - 1 of the stream that was created then.
+
+    sparse    it may have fewer messages than sequences, because of filters or gaps
+    volatile  the stream has limits, by which it removes its oldest messages
+    shared    the stream limits the number of its consumers
+    later     the range may be read long after it was planned
+    """
 
     def __init__(self, stream: str, start: int, end: int, filters: list[str], created: str) -> None:
         super().__init__(None)
@@ -43,6 +53,26 @@ class Range(InputPartition):
         self.end = end
         self.filters = filters
         self.created = created
+        self.sparse: bool = bool(filters)
+        self.volatile: bool = True
+        self.shared: bool = False
+        self.later: bool = False
+
+    def part(self, start: int, end: int) -> Range:
+        """Return a part of this range."""
+        part = Range(self.stream, start, end, self.filters, self.created)
+        part.sparse, part.volatile = self.sparse, self.volatile
+        part.shared, part.later = self.shared, self.later
+        return part
+
+
+def whole_range(snapshot: StreamSnapshot, start: int, end: int, filters: list[str]) -> Range:
+    """Return the range with what is known about the stream."""
+    whole = Range(snapshot.name, start, end, filters, snapshot.created)
+    whole.sparse = bool(filters) or snapshot.has_gaps
+    whole.volatile = snapshot.volatile
+    whole.shared = snapshot.limits_consumers
+    return whole
 
 
 def split(whole: list[Range], plan: Plan) -> list[Range]:
@@ -61,66 +91,70 @@ def split(whole: list[Range], plan: Plan) -> list[Range]:
             raise InvalidValue(text % (size, total, _MOST_PARTS))
     parts: list[Range] = []
     for each in whole:
+        cuts = [cut for cut in plan.cuts.get(each.stream, []) if each.start < cut < each.end]
+        if cuts:
+            places = [each.start, *cuts, each.end]
+            parts += [each.part(start, end) for start, end in pairwise(places)]
+            continue
         # Equal parts, and as many as the share of this stream requires.
         length = each.end - each.start
         count = -(-length // size)
         for i in range(count):
             start = each.start + length * i // count
             end = each.start + length * (i + 1) // count
-            parts.append(Range(each.stream, start, end, each.filters, each.created))
+            parts.append(each.part(start, end))
     return parts
+
+
+def cut_evenly(queries: StreamQueries, whole: Range, plan: Plan) -> None:
+    """Add the cuts of a range to the plan, if most of its sequences may have no message."""
+    length = whole.end - whole.start
+    if not (whole.filters or whole.sparse) or whole.shared:
+        return
+    most = plan.least or min(plan.workers, length // _LEAST)
+    if plan.most:
+        most = max(most, -(-length // plan.most))
+    if most < 2:
+        return  # so few sequences, that they are one part whatever they contain
+
+    def count_from(seq: int) -> int:
+        return queries.count(seq, whole.filters)
+
+    total = count_from(whole.start) - count_from(whole.end)
+    parts = plan.least or min(plan.workers, total // _LEAST)
+    if plan.most:
+        parts = max(parts, -(-total // plan.most))
+    parts = min(parts, _MOST_PARTS, total)
+    cuts = find_cuts(count_from, whole.start, whole.end, parts) if parts > 1 else []
+    if cuts:
+        plan.cuts[whole.stream] = cuts
 
 
 def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
     """Yield the rows of a range, in order; if `bare`, without payloads."""
     read = read_direct if settings.text("fetchMode") == "direct" else read_pull
     position = part.start
-    missing = part.start  # the first sequence that did not arrive
     backoff = Backoff()
     queries = StreamQueries(settings, part.stream)
+    watch = LossWatch(queries, part, settings)
+    verify = part.later
     while position < part.end:
         try:
-            for rows in read(queries, part, position, settings, bare):
-                missing = _first_missing(missing, rows)
+            if verify and not watch.is_same_stream():
+                return
+            for rows in read(queries, part, position, settings, bare, watch):
                 position = rows.sequences[-1].as_py() + 1
                 backoff.reset()
                 yield rows
             if position >= part.end or not queries.is_left(position, part.end, part.filters):
-                break
+                return
             error: Exception = TimeoutExpired(
                 "stream %s did not deliver messages from sequence %d on" % (part.stream, position)
             )
+        except ConsumerLimitReached as caught:
+            backoff.wait_for_turn(caught)
+            continue
         except RETRYABLE_READS as caught:
             error = caught
+        verify = True
         backoff.failed(error)
-    if missing < part.end:
-        _check_loss(queries, part, missing, settings)
-
-
-def _first_missing(missing: int, rows: Rows) -> int:
-    """Return the sequence after the last one that arrived without a gap."""
-    first: int = rows.sequences[0].as_py()
-    last: int = rows.sequences[-1].as_py()
-    if first == missing and last - first + 1 == len(rows):
-        return last + 1
-    if first == missing:
-        for seq in rows.sequences.to_pylist():
-            if seq != missing:
-                break
-            missing += 1
-    return missing
-
-
-def _check_loss(queries: StreamQueries, part: Range, missing: int, settings: Settings) -> None:
-    """Report lost messages. Gaps are normal, unless the stream now starts after them."""
-    snapshot = queries.snapshot()
-    fail = settings.flag("failOnDataLoss")
-    if snapshot.created != part.created:
-        report_data_loss("stream %s was recreated during the read" % part.stream, fail)
-    elif snapshot.next < part.end:
-        text = "stream %s ends before sequence %d, and the read ends at %d"
-        report_data_loss(text % (part.stream, snapshot.next, part.end - 1), fail)
-    elif snapshot.first > missing:
-        report_data_loss(
-            describe_gap(missing, min(snapshot.first, part.end) - 1, part.stream), fail
-        )

@@ -46,6 +46,8 @@ RETRYABLE_READS = (
 _ATTEMPTS = 10
 _DELAY = 0.1
 _LONGEST_DELAY = 2.0
+# For tasks that share a limited number of consumers: about an hour.
+_TURNS = 2000
 
 
 class Backoff:
@@ -53,6 +55,7 @@ class Backoff:
 
     def __init__(self) -> None:
         self._failures = 0
+        self._turns = 0
 
     def reset(self) -> None:
         """Start over, because an attempt made progress."""
@@ -64,6 +67,13 @@ class Backoff:
         if self._failures >= _ATTEMPTS:
             raise error
         time.sleep(min(_DELAY * 2**self._failures, _LONGEST_DELAY))
+
+    def wait_for_turn(self, error: Exception) -> None:
+        """Sleep until another task may have finished; raise the error after an hour."""
+        self._turns += 1
+        if self._turns >= _TURNS:
+            raise error
+        time.sleep(min(_DELAY * self._turns, _LONGEST_DELAY))
 
 
 def retry(call: Callable[[], Result]) -> Result:

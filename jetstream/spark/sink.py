@@ -17,7 +17,6 @@ Only tasks import encoder.py, which needs pyarrow: see columns.py.
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +39,14 @@ from natsproto.errors import (
 )
 from natsproto.wire.text import shorten
 
-from .atomic import ROWS, AtomicWriter, Task, read_marker
+from .atomic import ROWS, AtomicWriter, Task, new_name, read_marker, sweep_unnamed
 from .columns import check_columns
 from .compat import ARROW_QUERIES
 from .connect import client, jetstream
+from .covered import Positions, check_task, check_write, may_be_replay
+from .deadletter import DeadLetters
 from .fast import FastSender
+from .garbage import no_collection
 from .queries import StreamQueries
 from .replay import Verifier, mismatch
 from .sending import Sender, Tally
@@ -72,12 +74,23 @@ _checked: set[str] = set()  # the queries whose stream this process has checked
 
 
 class Written(WriterCommitMessage):
-    """The result of a task; with delivery=atomic also the `task`, and whether it left markers."""
+    """The result of a task.
 
-    def __init__(self, tally: Tally, task: Task | None = None, marked: bool = False) -> None:
+    With delivery=atomic also the `task`, and whether it left markers; with delivery=dedup its
+    `positions`, unless all rows have ids of their own.
+    """
+
+    def __init__(
+        self,
+        tally: Tally,
+        task: Task | None = None,
+        marked: bool = False,
+        positions: Positions | None = None,
+    ) -> None:
         self.tally = tally
         self.task = task
         self.marked = marked
+        self.positions = positions
 
     def __repr__(self) -> str:
         return "Written(%r)" % self.tally
@@ -94,11 +107,16 @@ class Sink:
         self._settings = settings
         self._types = check_columns(schema, settings)
         # The same for all attempts at the tasks of a write.
-        self._write_id = settings.text("writeId") or secrets.token_hex(8)
+        self._write_id = settings.text("writeId") or new_name(time.time())
         self._query = ""  # the id in its checkpoint, if a query writes
+        self._again = settings.given("writeId")  # whether this may be the repetition of a write
 
     def write_batches(self, batches: Iterable[pa.RecordBatch], write: int | None) -> Written:
         """Write all rows of a task; `write` is the number of the micro-batch, None for a batch."""
+        with no_collection():
+            return self._write_batches(batches, write)
+
+    def _write_batches(self, batches: Iterable[pa.RecordBatch], write: int | None) -> Written:
         context = _context()
         if "ttl" in self._types:
             info = client(self._settings).inner.session.connection.info
@@ -111,7 +129,11 @@ class Sink:
                 partition,
             )
             return self._write_atomic(batches, Task(markers, self._query, write or 0))
-        return Written(self._send(batches, self._ids(write, partition)))
+        return self._send(batches, self._ids(write, partition))
+
+    @property
+    def _by_content(self) -> bool:
+        return self._settings.text("rowIds") == "content"
 
     def _ids(self, write: int | None, partition: int) -> str:
         """Return the prefix of this task's row ids; "" if the rows get none."""
@@ -120,23 +142,30 @@ class Sink:
         names = [self._write_id]
         if self._query and self._query != self._write_id:
             names.append(self._query)  # a new checkpoint under this writeId is another write
-        numbers = [partition] if write is None else [write, partition]
-        return ".".join([*names, *map(str, numbers)])
+        if write is not None:
+            names.append(str(write))
+        if not self._by_content:  # which does not depend on the partition
+            names.append(str(partition))
+        return ".".join(names)
 
-    def _send(self, batches: Iterable[pa.RecordBatch], ids: str) -> Tally:
+    def _send(self, batches: Iterable[pa.RecordBatch], ids: str) -> Written:
         from .encoder import Encoder
 
         encoder = Encoder(self._settings, ids)
         verifier = self._verifier(ids)
-        with self._sender(verifier) as sender:
+        subject = ""
+        dead = self._settings.text("deadLetterSubject")
+        letters = DeadLetters(dead, ids) if dead else None
+        with self._sender(verifier, letters) as sender:
             requested = time.monotonic()
             for batch in batches:
                 # Acknowledgments are not read while Spark computes the next rows. If that may take
                 # long, judging by the time for this batch, all are awaited first.
                 first = not encoder.rows
                 slow = first or time.monotonic() - requested > _SLOW
-                pieces = encoder.encode(batch)
+                pieces = letters.encode(encoder, batch) if letters else encoder.encode(batch)
                 if first and verifier is not None and pieces:
+                    subject = pieces[0][0].decode(errors="replace")
                     # Alone: if the rows of the task have changed, none of them is stored.
                     sender.send(pieces[:1])
                     sender.finish()
@@ -153,22 +182,31 @@ class Sink:
                 verifier.gone,
                 ids,
             )
-        return sender.tally
+        if letters is not None:
+            sender.tally.dead = letters.count
+        if verifier is None or encoder.all_named:
+            return Written(sender.tally)
+        again = self._again or sender.tally.duplicates > 0
+        positions = Positions(ids, encoder.rows, subject, again)
+        check_task(self._settings, positions)
+        return Written(sender.tally, positions=positions)
 
     def _verifier(self, ids: str) -> Verifier | None:
-        if not ids:
+        if not ids or self._by_content:  # an id that is known says that the content is the same
             return None
         settings = self._settings
         api = StreamQueries(settings, "").api()
         return Verifier(jetstream(settings).inner, api, ids, settings.text("writeId"))
 
-    def _sender(self, verifier: Verifier | None) -> Sender | FastSender:
+    def _sender(
+        self, verifier: Verifier | None, letters: DeadLetters | None
+    ) -> Sender | FastSender:
         settings = self._settings
         timeout = settings.seconds("requestTimeout")
         if settings.text("delivery") == "fast":
             return FastSender(client(settings), jetstream(settings), timeout)
         window = settings.number("maxInFlight")
-        return Sender(client(settings), jetstream(settings), window, timeout, verifier)
+        return Sender(client(settings), jetstream(settings), window, timeout, verifier, letters)
 
     def _write_atomic(self, batches: Iterable[pa.RecordBatch], task: Task) -> Written:
         from .encoder import Encoder
@@ -202,12 +240,19 @@ class Sink:
         for message in written:
             tally.add(message.tally)
         logger.info("%s: %r", what, tally)
+        if tally.dead:
+            subject = self._settings.text("deadLetterSubject")
+            logger.warning(
+                "%s: %d rows could not be written and are on %s", what, tally.dead, subject
+            )
         tasks = [message.task for message in written if message.task is not None]
         marked = [message.task.markers for message in written if message.task and message.marked]
         if tasks and (tasks[0].query or self._settings.given("writeId")):
             self._check_all_covered(tasks[0], set(marked))
         if marked:
             self._sweep(marked)
+        positions = [message.positions for message in written if message.positions is not None]
+        check_write(self._settings, positions)
         return tally
 
     def _check_all_covered(self, task: Task, marked: set[str]) -> None:
@@ -236,6 +281,7 @@ class Sink:
             stream = jetstream(self._settings).stream("".join(self._settings.list("stream")))
             for subject in markers:
                 stream.purge(subject=subject, keep=1)
+            sweep_unnamed(stream, self._settings.text("markerSubject"), time.time())
         except NatsError as error:  # old markers do no harm
             logger.warning("old markers were not purged: %s", error)
 
@@ -270,6 +316,8 @@ class StreamWriter(Sink, DataSourceStreamWriter):
         if not query or number is None:
             raise InvalidState("Spark did not pass the query id and the batch id to the task")
         self._query = query  # as it is in the checkpoint
+        run = context.getLocalProperty("spark.jobGroup.id") or ""
+        self._again = may_be_replay(query, run, int(number))
         if not self._settings.given("writeId"):
             self._write_id = query
         if query not in _checked:

@@ -6,20 +6,24 @@ same rows, and a task that is retried reads the same messages.
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader
 
+from natsproto.errors import InvalidValue
+
 from .arrow import arrow_schema, record_batch
 from .compat import PUSHDOWN
 from .filters import intersection
+from .garbage import no_collection
 from .offsets import describe_gap, report_data_loss
-from .options import place_of
+from .options import place_of, time_of
 from .plan import new_plan
-from .pushdown import Narrowing
-from .queries import StreamQueries, check_readable
-from .ranges import Range, read_range, split
+from .pushdown import SKEW, Narrowing
+from .queries import StreamQueries, check_readable, stream_names
+from .ranges import Range, cut_evenly, read_range, split, whole_range
 from .schema import check_schema
 
 if TYPE_CHECKING:
@@ -43,12 +47,16 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         whole: list[Range] = []
-        for stream in self.settings.list("stream"):
+        plan = new_plan(self.settings)
+        for stream in stream_names(self.settings):
             queries = StreamQueries(self.settings, stream)
             snapshot = queries.snapshot()
             check_readable(snapshot, self.settings)
-            whole += self._range(queries, snapshot)
-        return list(split(whole, new_plan(self.settings)))
+            for each in self._range(queries, snapshot):
+                whole.append(each)
+                if self.settings.text("fetchMode") == "pull":
+                    cut_evenly(queries, each, plan)
+        return list(split(whole, plan))
 
     def _range(self, queries: StreamQueries, snapshot: StreamSnapshot) -> list[Range]:
         settings = self.settings
@@ -57,6 +65,7 @@ class BatchReader(DataSourceReader):
             filters = intersection(filters or None, self.narrowing.subjects)
             if not filters:
                 return []
+        check_start(settings, snapshot.name)
         start = starting_sequence(queries, snapshot, settings, "earliest")
         end = self._end(queries, snapshot)
         if start < snapshot.first and settings.given("startingOffsets"):
@@ -74,11 +83,14 @@ class BatchReader(DataSourceReader):
             end = min(end, queries.sequence_at(latest, snapshot))
         if start >= end:
             return []
-        return [Range(snapshot.name, start, end, filters, snapshot.created)]
+        whole = whole_range(snapshot, start, end, filters)
+        whole.later = True
+        return [whole]
 
     def _end(self, queries: StreamQueries, snapshot: StreamSnapshot) -> int:
-        if self.settings.given("endingTimestamp"):
-            return queries.sequence_at(self.settings.get("endingTimestamp"), snapshot)
+        until = time_of(self.settings, "endingTimestamp", snapshot.name)
+        if until is not None:
+            return queries.sequence_at(until, snapshot)
         return sequence_of(
             place_of(self.settings, "endingOffsets", snapshot.name) or "latest", snapshot
         )
@@ -121,16 +133,25 @@ def read_rows(
         bare = settings.flag("headersOnly") or not {"data", "headers"} & set(columns)
         if settings.text("fetchMode") == "direct":
             bare = False
-        for rows in read_range(partition, settings, bare):
-            yield record_batch(rows, wanted)
+        with no_collection():
+            for rows in read_range(partition, settings, bare):
+                yield record_batch(rows, wanted)
+
+
+def check_start(settings: Settings, stream: str) -> None:
+    """Reject a start in the future: its sequence is not known yet."""
+    start = time_of(settings, "startingTimestamp", stream)
+    if start is not None and start.ns > time.time_ns() + SKEW:
+        raise InvalidValue("option startingTimestamp: %s is in the future" % start)
 
 
 def starting_sequence(
     queries: StreamQueries, snapshot: StreamSnapshot, settings: Settings, default: str
 ) -> int:
     """Return the sequence at which the options say to start."""
-    if settings.given("startingTimestamp"):
-        return queries.sequence_at(settings.get("startingTimestamp"), snapshot)
+    since = time_of(settings, "startingTimestamp", snapshot.name)
+    if since is not None:
+        return queries.sequence_at(since, snapshot)
     return sequence_of(place_of(settings, "startingOffsets", snapshot.name) or default, snapshot)
 
 

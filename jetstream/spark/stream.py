@@ -6,8 +6,9 @@ is called when the following batch is planned, and by the `start` of latestOffse
 even if no batch follows (since 4.2). Both purge finished batches.
 
 Without a trigger interval Spark calls latestOffset a hundred times a second. While there are no new
-messages, it returns only when the last lookup is 0.6 s old for each stream; these lookups are the
-only load of an idle query.
+messages, it waits for up to a second for the first one (wakeup.py), and looks at the streams every
+5 s in any case. Where no consumer can be used for that, it returns when the last lookup is 0.6 s
+old for each stream.
 
 PySpark 4.0 and 4.1 call latestOffset() without arguments and have no limits: a batch then has all
 messages.
@@ -25,6 +26,7 @@ from natsproto.errors import InvalidValue
 
 from .compat import LIMITED, SupportsTriggerAvailableNow
 from .connect import jetstream
+from .lag import Lag
 from .limits import Limits, default_read_limit, is_unlimited
 from .offsets import (
     Place,
@@ -38,12 +40,12 @@ from .offsets import (
     write_places,
 )
 from .plan import new_plan
-from .pushdown import SKEW
-from .queries import StreamQueries, StreamSnapshot, check_readable
-from .ranges import Range, split
+from .queries import StreamQueries, StreamSnapshot, check_readable, stream_names
+from .ranges import cut_evenly, split, whole_range
 from .retry import retry
 from .schema import check_schema
-from .source import read_rows, starting_sequence
+from .source import check_start, read_rows, starting_sequence
+from .wakeup import Wakeup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,13 +53,14 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from jetstream.schema.timestamp import Timestamp
-
     from .offsets import Places
     from .options import Settings
+    from .ranges import Range
 
 _POLL = 0.6
-_LONGEST_WAIT = 1.0
+_LONGEST_WAIT = 1.0  # because a query may be stopped
+_LOOK = 5.0
+_LIST = 30.0  # how often streams that match the pattern are looked for
 
 
 def stream_reader(settings: Settings, schema: StructType) -> DataSourceStreamReader:
@@ -81,9 +84,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: dict[str, Any] | None = None
         self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0
+        self._names: list[str] = []
+        self._listed_at = 0.0
+        self.lag: Lag = Lag()
         self._target: dict[str, StreamSnapshot] | None = None  # of AvailableNow
         self._reported: dict[str, Any] = {}  # before 4.2: the last result of latestOffset
         self._purged: dict[str, int] = {}
+        self._wakeup = Wakeup(settings)
         _check_purge(settings)
         if not LIMITED:
             self.limits.ignore()
@@ -92,9 +99,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
-            _check_start(self.settings)
             places: Places = {}
             for name, snapshot in self._take_snapshots().items():
+                check_start(self.settings, name)
                 start = starting_sequence(self._queries(name), snapshot, self.settings, "latest")
                 if start > snapshot.next:
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
@@ -144,9 +151,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, places: Places, start: dict[str, Any], limited: bool
     ) -> dict[str, Any] | None:
         """Return the end of the batch that starts at these places; None if it is too early."""
+        before = places
         snapshots = self._target or self._snapshots
         if self._target is None and (not snapshots or self._is_stale()):
             snapshots = self._take_snapshots()
+        places = {**self._discovered(places, snapshots), **places}
         begins = {name: first_to_read(places[name], snapshots[name], self.fail) for name in places}
         ends = {name: max(begins[name], snapshots[name].next) for name in places}
         if limited:
@@ -154,22 +163,37 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             queries = {name: self._queries(name) for name in places}
             ends = self.limits.apply(begins, ends, snapshots, queries, waiting)
         result = {name: Place(ends[name], snapshots[name].created) for name in places}
-        if result == places:
+        if result == before:
+            self.lag.planned(result)
             return None
-        return end_offset(result, start, new_plan(self.settings, begins))
+        self.lag.planned(result)
+        plan = new_plan(self.settings, begins)
+        if self.settings.text("fetchMode") == "pull":
+            for name, begin in begins.items():
+                whole = whole_range(snapshots[name], begin, ends[name], plan.filters)
+                cut_evenly(self._queries(name), whole, plan)
+        return end_offset(result, start, plan)
+
+    def _discovered(self, places: Places, snapshots: dict[str, StreamSnapshot]) -> Places:
+        """Return the first messages of streams that match the pattern since the last batch."""
+        return {
+            name: Place(snapshot.first, snapshot.created)
+            for name, snapshot in snapshots.items()
+            if name not in places
+        }
 
     def getDefaultReadLimit(self) -> Any:
         return default_read_limit(self.settings)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return the end of the streams at the last lookup, for the metrics of lag."""
+        """Return the end of the streams at the last lookup, with lags and rates (lag.py)."""
         if not self._snapshots:
             return None
         places = {
             name: Place(snapshot.next, snapshot.created)
             for name, snapshot in self._snapshots.items()
         }
-        return {"streams": write_places(places)}
+        return {"streams": write_places(places), **self.lag.fields()}
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = dict(self._take_snapshots())
@@ -186,6 +210,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             snapshot = snapshots[name]
             if snapshot.created != place.created or snapshot.next < place.next:
                 snapshot = self._take_snapshots()[name]
+            if name not in begins:  # a stream that was new to this batch
+                begins[name] = Place(plan.first.get(name, snapshot.first), place.created)
             if begins[name] == place:
                 continue
             first = first_to_read(begins[name], snapshot, self.fail)
@@ -194,7 +220,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             firsts[name] = first
             start_of_plan = plan.first.get(name, first)
             if start_of_plan < place.next:
-                whole.append(Range(name, start_of_plan, place.next, plan.filters, place.created))
+                each = whole_range(snapshot, start_of_plan, place.next, plan.filters)
+                each.created = place.created
+                whole.append(each)
         parts = split(whole, plan)
         for part in parts:  # empty ones stay, so that the others keep their numbers
             part.start = min(part.end, max(part.start, firsts[part.stream]))
@@ -218,33 +246,53 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _take_snapshots(self) -> dict[str, StreamSnapshot]:
         """Look up the current state of the streams."""
-        snapshots = {name: self._queries(name).snapshot() for name in self.settings.list("stream")}
-        if not self._snapshots:
-            for snapshot in snapshots.values():
+        now = time.monotonic()
+        if not self._names or (
+            self.settings.given("streamPattern") and now - self._listed_at >= _LIST
+        ):
+            self._names = stream_names(self.settings)
+            self._listed_at = now
+        snapshots = {name: self._queries(name).snapshot() for name in self._names}
+        for name, snapshot in snapshots.items():
+            if name not in self._snapshots:
                 check_readable(snapshot, self.settings)
         self._snapshots = snapshots
         self._looked_at = time.monotonic()
+        self.lag.looked(snapshots, self._looked_at)
         return snapshots
 
     @property
     def _interval(self) -> float:
-        return _POLL * len(self.settings.list("stream"))
+        return _POLL * len(self._names)
 
     def _is_stale(self) -> bool:
         return time.monotonic() - self._looked_at >= self._interval
 
     def _wait(self) -> None:
-        """Wait briefly, as a query may be stopped, until the next lookup is due, and do it."""
+        """Wait briefly for a new message, or until the next lookup is due, and look."""
+        if self._may_pull() and _LONGEST_WAIT:
+            ends = {name: snapshot.next for name, snapshot in self._snapshots.items()}
+            since = time.monotonic() - self._looked_at
+            if self._wakeup.wait(ends, _LONGEST_WAIT) or since >= _LOOK:
+                self._take_snapshots()
+            return
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:
             time.sleep(min(rest, _LONGEST_WAIT))
         if rest <= _LONGEST_WAIT:
             self._take_snapshots()
 
+    def _may_pull(self) -> bool:
+        if self.settings.text("fetchMode") == "direct":
+            return False
+        return not any(snapshot.limits_consumers for snapshot in self._snapshots.values())
+
     def _read(self, offset: dict[str, Any]) -> Places:
         return self._check_streams(read_places(offset))
 
     def _check_streams(self, places: Places) -> Places:
+        if self.settings.given("streamPattern"):
+            return places  # there may be new ones, and a missing one is reported by its name
         known = self.settings.list("stream")
         if set(places) != set(known):
             raise InvalidValue(
@@ -269,13 +317,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if str(stream.cached_info.created) == place.created:
             for subject in filters or [">"]:
                 stream.purge(subject=subject, seq=place.next)
-
-
-def _check_start(settings: Settings) -> None:
-    """Reject a start in the future: its sequence is not known yet."""
-    start: Timestamp | None = settings.get("startingTimestamp")
-    if start is not None and start.ns > time.time_ns() + SKEW:
-        raise InvalidValue("option startingTimestamp: %s is in the future" % start)
 
 
 def _check_purge(settings: Settings) -> None:

@@ -189,3 +189,4 @@ def exact(
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make readers of queries not wait for new messages."""
     monkeypatch.setattr("jetstream.spark.stream._POLL", 0.0)
+    monkeypatch.setattr("jetstream.spark.stream._LONGEST_WAIT", 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Row = tuple[str, bytes]  # its subject and its data
 SCHEMA = StructType().add("subject", StringType()).add("data", BinaryType())
+_runs = itertools.count(1)
 BATCH = 7  # rows of an Arrow batch, so that a task has several
 
 
@@ -56,14 +58,16 @@ def write_batch(
     number: int,
     partitions: list[list[Row]],
     crashes: dict[int, int] | None = None,
+    commit: bool = True,
 ) -> None:
-    """Write a micro-batch, or a frame if `query` is None.
+    """Write a micro-batch in a new run of the query, or a frame if `query` is None.
 
     `crashes` has the tasks that started before the driver crashed, and their rows by then.
     """
     kind = BatchWriter if query is None else StreamWriter
     writer: Any = kind(read_options(options, WRITE), SCHEMA, False)
     local = {"sql.streaming.queryId": query or "", "streaming.sql.batchId": str(number)}
+    local["spark.jobGroup.id"] = "run %d" % next(_runs)
     messages = []
     for partition, rows in enumerate(partitions):
         if crashes is not None and partition not in crashes:
@@ -74,7 +78,7 @@ def write_batch(
                 messages.append(writer.write(found))
             else:
                 messages.append(writer.write_micro_batch(found))
-    if crashes is None:
+    if crashes is None and commit:
         # Spark commits with another instance, in a separate process.
         last: Any = kind(read_options(options, WRITE), SCHEMA, False)
         last.commit(messages, *([] if query is None else [number]))

@@ -13,6 +13,7 @@ from tests.spark.support import fill, make, query_reader, sequences
 def before(monkeypatch):
     monkeypatch.setattr(stream_module, "LIMITED", False)
     monkeypatch.setattr(stream_module, "_POLL", 0.0)
+    monkeypatch.setattr(stream_module, "_LONGEST_WAIT", 0.0)
     monkeypatch.setattr(consume, "_POLL", 0.05)
 
 

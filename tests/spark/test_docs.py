@@ -30,6 +30,7 @@ def server():
         yield server
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize("block", IN_SPARK, ids=label)
 def test_code_runs(block, spark, server):
     text = "\n" * block.line + block.code.replace(USUAL, server.url)

@@ -15,11 +15,19 @@ SAY = {
     "spark_stream_checkpoint": ["first run: 5 messages", "second run: 7 messages", "'click 11']"],
     "spark_stream_to_stream": ['minutes.cellar {"minute":"00:00","mean":2.75}'],
     "spark_sink": ["3 messages by ids", "6 messages with those of atomic batches"],
+    "spark_listener": [
+        "meters: batch 0, 40 rows",
+        "lag {'METERS': 60}",
+        "ended",
+        "lag at the end: {'METERS': 0}",
+    ],
     "spark_notebook": ["|logs.error|      10|", "10 errors", "|logs.error|   10|"],
 }
 if not LIMITED:
     # Before 4.2 AvailableNow is one micro-batch, and what its watermark ends comes with the next.
     SAY["spark_stream_to_stream"] = []
+    # It has no limits, and latestOffset in the progress is the end of the micro-batch.
+    SAY["spark_listener"] = ["meters: batch 0, 100 rows", "ended", "lag at the end: {'METERS': 0}"]
 
 
 @pytest.fixture(scope="module")

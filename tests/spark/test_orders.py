@@ -25,6 +25,13 @@ def test_revenue_in_both_places_equals_that_of_the_generator(spark, server, js, 
     assert len(expected) == 5, "the first minute, in five regions"
     assert pipeline.stored_in_stream() == expected
     assert pipeline.stored_in_parquet() == expected
-    assert pipeline.rows == 2 * EVENTS
+    assert pipeline.rows() == {"to a stream": EVENTS, "to Parquet": EVENTS}
+    assert pipeline.count() == (EVENTS, sum(order.cents for order in orders(EVENTS, 11)))
+    if LIMITED:  # the other way of the demo: queries that keep following
+        again = Pipeline(spark, server.url, tmp_path, sink="AGAIN")
+        again.start(follow=True)
+        again.finish()
+        assert again.stored_in_stream() == again.stored_in_parquet() == expected
+        js.delete_stream("AGAIN")
     js.delete_stream(STREAM)
     js.delete_stream(SINK)

@@ -14,6 +14,7 @@ streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="need
 pytestmark = pytest.mark.usefixtures("impatient")
 ALL = streaming.ReadAllAvailable()
 POLL = stream_module._POLL
+LONGEST_WAIT = stream_module._LONGEST_WAIT
 
 
 def test_each_batch_starts_where_the_last_one_ended(server, js, name):
@@ -205,15 +206,17 @@ class Clock:
 def test_an_idle_query_sends_fewer_than_two_requests_per_second(
     server, js, name, monkeypatch, count
 ):
+    """Without the consumers that wake it up, because the streams limit their number."""
     names = [f"{name}{i}" for i in range(count)]
     for each in names:
-        make(js, each, 1)
+        make(js, each, 1, max_consumers=3)
     reader = query_reader(server, stream=",".join(names), startingOffsets="earliest")
     query = Query(reader)
     query.batch()
     clock = Clock()
     monkeypatch.setattr(stream_module, "time", clock)
     monkeypatch.setattr(stream_module, "_POLL", POLL)
+    monkeypatch.setattr(stream_module, "_LONGEST_WAIT", LONGEST_WAIT)
     query.batch()
     calls = server.monitor("/jsz")["api"]["total"]
     start = clock.now

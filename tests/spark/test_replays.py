@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 import zlib
 from collections import Counter
 
@@ -15,6 +16,7 @@ import pytest
 
 from jetstream.blocking import JetStream
 from jetstream.spark.connect import forget
+from jetstream.spark.covered import Positions, check_write
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.replay import ReplayMismatch
 from natsproto.adapters.blocking import connect
@@ -83,6 +85,20 @@ def crashes_of(dice, partitions):
     return {each: dice.randint(0, len(partitions[each])) for each in running}
 
 
+# When the driver crashes: after Spark has logged the end offset; while tasks write; when all have
+# written; when the sink has committed. Before the offset is logged, nothing is written.
+PHASES = ["logged", "writing", "writing", "written", "committed"]
+
+
+def crash(dice, options, number, partitions):
+    """Write a micro-batch up to a random phase."""
+    phase = dice.choice(PHASES)
+    if phase == "writing" and partitions:
+        write_batch(options, "q", number, partitions, crashes_of(dice, partitions))
+    elif phase in ("written", "committed"):
+        write_batch(options, "q", number, partitions, commit=phase == "committed")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_crash_during_a_batch_and_another_plan(server, js, name, target, monkeypatch, seed):
     """A read without a shuffle is exact, whatever changes between the two drivers."""
@@ -95,12 +111,14 @@ def test_a_crash_during_a_batch_and_another_plan(server, js, name, target, monke
     query = Query(reader)
     expected: Counter = Counter()
     for number in range(2):
+        query.plan()  # the driver dies before Spark has logged this plan, and nobody repeats it
+        reader = Machine(dice, source).reader(server, monkeypatch)
+        query = Query(reader, query.start)
         end = query.plan()
         partitions = partitions_of(reader, query.start, end, name)
         expected.update(row for rows in partitions for row in rows)
         for _ in range(dice.randint(1, 2)):  # the driver dies, perhaps twice during one batch
-            if partitions:
-                write_batch(options, "q", number, partitions, crashes_of(dice, partitions))
+            crash(dice, options, number, partitions)
             fill(js, source, 10, subjects=SUBJECTS)
             reader = Machine(dice, source).reader(server, monkeypatch)
             partitions = partitions_of(reader, query.call(query.start), end, name)
@@ -123,11 +141,7 @@ def distribute(dice, rows):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_replay_with_an_arbitrary_plan(name, target, seed):
-    """After shuffles, or with other sources, no row is lost; atomic is exact or raises an error.
-
-    With dedup the stream has no record of partitions that the replay lacks, so their rows may be
-    stored twice without an error.
-    """
+    """After shuffles, or with other sources, a replay is exact or raises an error."""
     stream, options = target
     dice = random.Random(seed)
     rows = [(f"{name}.{i % SUBJECTS}", b"%d" % (i // 2)) for i in range(MESSAGES)]
@@ -139,10 +153,23 @@ def test_a_replay_with_an_arbitrary_plan(name, target, seed):
     except ReplayMismatch:
         assert again != before
     else:
-        found = counted(stream)
-        assert not Counter(rows) - found
-        if "markerSubject" in options or again == before:
-            assert found == Counter(rows)
+        assert counted(stream) == Counter(rows)
+    assert not Counter(rows) - counted(stream) or again != before
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_that_are_known_by_their_content(name, make, plain, seed):
+    """Whatever the plans are, each row is stored once; equal rows of a micro-batch are one."""
+    stream = make()
+    options = {key: plain[key] for key in plain if key != "subject"}
+    options["rowIds"] = "content"
+    dice = random.Random(seed)
+    rows = [(f"{name}.{i % SUBJECTS}", b"%d" % (i // 2)) for i in range(MESSAGES)]
+    for number in range(2):
+        for _ in range(dice.randint(1, 3)):
+            crash(dice, options, number, distribute(dice, rows))
+        write_batch(options, "q", number, distribute(dice, rows))
+        assert counted(stream) == Counter(dict.fromkeys(rows, number + 1))
 
 
 # Which differences are detected
@@ -170,10 +197,33 @@ def test_stored_rows_of_a_partition_that_the_replay_lacks(name, make, atomic):
 def test_a_task_with_fewer_rows_than_are_stored(name, target):
     stream, options = target
     write_batch(options, "q", 0, [rows(name, *range(30))], {0: 21})
-    if "markerSubject" in options:
-        with pytest.raises(ReplayMismatch, match="this task has 5 rows, and an earlier attempt st"):
-            write_batch(options, "q", 0, [rows(name, *range(5))])
+    with pytest.raises(ReplayMismatch, match="this task has 5 rows, and an earlier attempt stored"):
+        write_batch(options, "q", 0, [rows(name, *range(5))])
     assert sum(counted(stream).values()) == 21
+
+
+def test_merged_partitions(name, make, plain):
+    """As adaptive execution merges them: all positions that both attempts have are the same."""
+    stream = make()
+    options = {key: plain[key] for key in plain if key != "subject"}
+    one, two = rows(name, *range(10)), rows(name, *range(10, 20))
+    write_batch(options, "q", 3, [one, two], {0: 10, 1: 7})
+    for again in ([one + two], [one + two, []]):
+        with pytest.raises(ReplayMismatch, match=r"q\.3\.1\.0 is the id of one"):
+            write_batch(options, "q", 3, again)
+    assert not Counter(one + two) - counted(stream)
+    write_batch(options, "q", 4, [one, two])
+    write_batch(options, "q", 5, [one])  # other micro-batches do not matter
+
+
+def test_a_stream_that_does_not_recognize_its_own_rows(name, make, plain, caplog):
+    """Its window is over, so it cannot say which rows of earlier attempts it has stored."""
+    make(duplicate_window=0.1)
+    options = {key: plain[key] for key in plain if key != "subject"}
+    write_batch(options, "q", 0, [rows(name, 1, 2)], commit=False)
+    time.sleep(0.5)  # until the ids have expired, which nothing else shows
+    check_write(read_options(options, WRITE), [Positions("q.0.0", 2, f"{name}.a", True)])
+    assert "did not recognize the id of a row" in caplog.text
 
 
 def test_a_task_that_starts_with_another_row_stores_nothing(name, target):

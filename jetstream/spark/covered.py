@@ -1,0 +1,157 @@
+"""delivery=dedup: whether a repeated write has all positions that earlier attempts stored.
+
+A row without an id of its own is known by its partition and its position there, and a task compares
+its rows with those that are stored at the same positions (replay.py). But if an earlier attempt
+stored rows at positions that this one does not have, they are at other positions now, and were
+stored there a second time: adaptive execution may have merged two partitions, for example.
+
+The rows of a task are stored in order, and the first of them alone. So an earlier attempt stored
+more than this one has if, and only if, the stream knows the id of
+
+    the position after the last row of a task      the task looks, when it ends
+    the first position of a partition that has     the driver looks, when the write ends
+    no rows now, or does not exist
+
+Only a write that may be a repetition looks: the first micro-batch after a start of the query, a
+named batch write, and a task that met a row of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from jetstream.api.client import read_reply
+from jetstream.errors import ApiError
+from jetstream.publish.headers import EXPECTED_LAST_MSG_ID, MSG_ID
+from natsproto.errors import NatsError
+from natsproto.port import run_sync
+from natsproto.wire.headers import Headers
+
+from .connect import client
+from .queries import StreamQueries
+from .replay import mismatch
+from .retry import retry
+
+if TYPE_CHECKING:
+    from jetstream.api.client import ApiClient
+
+    from .options import Settings
+
+logger: logging.Logger = logging.getLogger("jetstream.spark")
+_CHUNK = 256  # requests in flight at a time
+_NEVER = "this message is never stored"
+# How many more partitions an earlier attempt may have had. Spark starts tasks in the order of their
+# partitions, so one of the first of them has stored rows.
+_MORE_PARTITIONS = 1024
+_first_batches: dict[tuple[str, str], int] = {}  # by query and run, in this worker
+
+
+class Positions(NamedTuple):
+    """The positions of a task, for the check of the driver.
+
+    ids      the prefix of its ids, which ends with the partition
+    rows     the number of its rows
+    subject  that of its first row; "" if it has none
+    again    whether the write may be a repetition
+    """
+
+    ids: str
+    rows: int
+    subject: str
+    again: bool
+
+
+def may_be_replay(query: str, run: str, number: int) -> bool:
+    """Return whether a micro-batch may be a replay: only the first one of a run is."""
+    # A worker that starts later takes its own first batch for that of the run: it looks in vain.
+    return _first_batches.setdefault((query, run), number) == number
+
+
+def check_task(settings: Settings, positions: Positions) -> None:
+    """Raise ReplayMismatch if an earlier attempt at this task stored more rows than it has."""
+    if positions.again and positions.subject:
+        beyond = "%s.%d" % (positions.ids, positions.rows)
+        if beyond in _known(settings, positions.subject, [beyond]):
+            text = "this task has %d rows, and an earlier attempt stored more: %s is the id of one"
+            raise mismatch(text % (positions.rows, beyond), settings.text("writeId"))
+
+
+def check_write(settings: Settings, tasks: list[Positions]) -> None:
+    """Raise ReplayMismatch if an earlier attempt stored rows of partitions that have none now."""
+    filled = [task for task in tasks if task.subject]
+    if not filled or not any(task.again for task in tasks):
+        return
+    write = filled[0].ids.rpartition(".")[0]
+    stored = {int(task.ids.rpartition(".")[2]) for task in filled}
+    others = [n for n in range(len(tasks) + _MORE_PARTITIONS) if n not in stored]
+    first = "%s.0" % filled[0].ids
+    wanted = [first, *["%s.%d.0" % (write, partition) for partition in others]]
+    try:
+        known = _known(settings, filled[0].subject, wanted)
+    except NatsError as error:
+        logger.warning("rows of earlier runs in other partitions were not checked: %s", error)
+        return
+    if first not in known:
+        logger.warning(
+            "rows of earlier runs in other partitions were not checked: the stream did not"
+            " recognize the id of a row that this write stored: %s",
+            first,
+        )
+        return
+    known.discard(first)
+    if known:
+        text = "an earlier run stored rows of a partition that has none now, so they are stored"
+        text += " twice: %s is the id of one" % min(known)
+        raise mismatch(text, settings.text("writeId"))
+
+
+def _known(settings: Settings, subject: str, ids: list[str]) -> set[str]:
+    api = StreamQueries(settings, "").api()
+
+    def look_up() -> set[str]:
+        with client(settings).port.lock:
+            return run_sync(known_ids(api, subject, ids))
+
+    return retry(look_up)
+
+
+async def known_ids(api: ApiClient, subject: str, ids: list[str]) -> set[str]:
+    """Return the message ids that the stream of this subject has seen within its window.
+
+    A stream looks up the id of a message before it compares its last id with the expected one. So a
+    message that expects an impossible last id is never stored, but is acknowledged as a duplicate
+    if its own id is known.
+    """
+    known: set[str] = set()
+    for start in range(0, len(ids), _CHUNK):
+        chunk = ids[start : start + _CHUNK]
+        found = await _are_known(api, subject, chunk)
+        known.update([each for each, is_known in zip(chunk, found) if is_known])
+    return known
+
+
+async def _are_known(api: ApiClient, subject: str, ids: list[str]) -> list[bool]:
+    session = api.session
+    requests = [
+        session.connection.start_request(
+            subject,
+            b"",
+            deadline=session.deadline(api.timeout),
+            headers=Headers([(MSG_ID, each), (EXPECTED_LAST_MSG_ID, _NEVER)]),
+        )
+        for each in ids
+    ]
+    found: list[bool] = []
+    try:
+        for request in requests:
+            reply = await session.settle(request)
+            try:
+                found.append(reply is not None and bool(read_reply(reply.data).get("duplicate")))
+            except ApiError:
+                found.append(False)
+    finally:
+        for request in requests:
+            if not request.done:
+                session.connection.cancel(request)
+    return found

@@ -1,0 +1,120 @@
+"""Several streams: by pattern, with a time for each, and their lag."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jetstream.spark.lag import Lag
+from jetstream.spark.offsets import Place
+from natsproto.errors import InvalidValue
+from tests.spark.stepping import Query
+from tests.spark.support import batch_reader, fill, make, query_reader, rows_of
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+
+def places(reader, partitions=None):
+    return sorted((row["stream"], row["sequence"]) for row in rows_of(reader, partitions))
+
+
+def test_a_batch_of_streams_by_pattern(server, js, name):
+    for each in (f"{name}_A", f"{name}_B", f"{name}X"):
+        make(js, each, 2)
+    columns = ("stream", "sequence")
+    reader = batch_reader(server, columns, streamPattern=f"{name}_[AB]")
+    assert places(reader) == [(f"{name}_{each}", seq) for each in "AB" for seq in (1, 2)]
+    with pytest.raises(InvalidValue, match="streamPattern: no stream matches 'nothing_like'"):
+        batch_reader(server, columns, streamPattern="nothing_like").partitions()
+
+
+def test_a_query_finds_new_streams(server, js, name, monkeypatch):
+    """They are read from their first message on, also if that batch is repeated."""
+    monkeypatch.setattr("jetstream.spark.stream._LIST", 0.0)
+    make(js, f"{name}_A", 3)
+    options = {"streamPattern": f"{name}_.", "startingOffsets": "latest"}
+    query = Query(query_reader(server, ("stream", "sequence"), **options))
+    query.start = query.plan()
+    make(js, f"{name}_B", 2)
+    fill(js, f"{name}_A", 1)
+    end = query.plan()
+    expected = [(f"{name}_A", 4), (f"{name}_B", 1), (f"{name}_B", 2)]
+    assert places(query.reader, query.reader.partitions(query.start, end)) == expected
+    fill(js, f"{name}_B", 2)
+    again = query_reader(server, ("stream", "sequence"), **options)
+    assert places(again, again.partitions(query.start, end)) == expected
+    query = Query(again, end)
+    end = query.plan()
+    expected = [(f"{name}_B", 3), (f"{name}_B", 4)]
+    assert places(again, again.partitions(query.start, end)) == expected
+    query.start = end
+    assert query.plan() == end
+
+
+def test_a_time_for_each_stream(server, js, name):
+    names = [f"{name}A", f"{name}B"]
+    times = {}
+    for each in names:
+        stream = make(js, each, 4)
+        times[each] = [str(stream.get_msg(seq).time) for seq in (1, 2, 3, 4)]
+    options = {
+        "stream": ",".join(names),
+        "startingTimestamp": json.dumps({names[0]: times[names[0]][1], names[1]: 0}),
+        "endingTimestamp": json.dumps({each: times[each][2] for each in names}),
+    }
+    reader = batch_reader(server, ("stream", "sequence"), **options)
+    assert places(reader) == [(names[0], 2), (names[1], 1), (names[1], 2)]
+    del options["endingTimestamp"]
+    initial = query_reader(server, **options).initialOffset()
+    assert [initial["streams"][each]["next"] for each in names] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"startingTimestamp": '{"A": "soon"}'}, "is not a time, or JSON such as"),
+        ({"startingTimestamp": '{"B": 1000}'}, "is for streams B, option stream for A"),
+        (
+            {"startingTimestamp": '{"A": 2000}', "endingTimestamp": "1000"},
+            "the end is before the start",
+        ),
+        ({"streamPattern": "A.*"}, "stream and streamPattern exclude each other"),
+    ],
+)
+def test_options_that_are_rejected(server, options, error):
+    with pytest.raises(InvalidValue, match=error):
+        batch_reader(server, stream="A", **options)
+
+
+def test_a_pattern_that_is_not_one(server):
+    with pytest.raises(InvalidValue, match=r"streamPattern '\(' is not a regular expression"):
+        batch_reader(server, streamPattern="(")
+
+
+class Snapshot:
+    def __init__(self, next):
+        self.next = next
+
+
+def test_lag_and_rate():
+    lag = Lag()
+    assert lag.fields() == {"lag": {}, "rate": {}}
+    lag.looked({"A": Snapshot(11), "B": Snapshot(5)}, 100.0)
+    lag.planned({"A": Place(6, "")})
+    assert lag.fields() == {"lag": {"A": 5}, "rate": {}}
+    lag.looked({"A": Snapshot(31)}, 108.0)
+    lag.planned({"A": Place(31, "")})
+    assert lag.fields() == {"lag": {"A": 0}, "rate": {"A": 2.5}}
+
+
+def test_the_progress_of_a_query_has_its_lag(server, js, name):
+    make(js, name, 10)
+    options = {"stream": name, "startingOffsets": "earliest", "maxMessagesPerTrigger": 4}
+    query = Query(query_reader(server, **options))
+    query.batch()
+    report = query.reader.reportLatestOffset()
+    assert (report["lag"], report["streams"][name]["next"]) == ({name: 6}, 11)
+    query.batch()
+    query.batch()
+    assert query.reader.reportLatestOffset()["lag"] == {name: 0}
