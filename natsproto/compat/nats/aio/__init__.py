@@ -1,0 +1,1 @@
+"""The names of nats-py's `nats.aio`."""

@@ -1,0 +1,48 @@
+"""The adapter for asyncio, which also notes what nats-py shows to programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from natsproto.adapters.asyncio import AsyncioPort
+
+if TYPE_CHECKING:
+    from natsproto.connection import Connection
+    from natsproto.connection.effects import Dial
+
+    from .pool import Choice
+
+
+class Port(AsyncioPort):
+    """Runs a connection on asyncio.
+
+    It keeps the exceptions of the transports by the URL of their server, because nats-py passes
+    them on to programs, and notes when a server was dialed.
+    """
+
+    def __init__(self, connection: Connection, choice: Choice) -> None:
+        super().__init__(connection)
+        self._choice = choice
+        self.causes: dict[str, BaseException] = {}
+
+    def dial(self, effect: Dial) -> None:
+        """Note the server that is dialed."""
+        self._choice.note(self._server())
+        super().dial(effect)
+
+    def on_closed(self, error: BaseException | None = None) -> None:
+        """Keep the exception."""
+        self.causes.pop(self._server(), None)
+        if error is not None:
+            self.causes[self._server()] = error
+        super().on_closed(error)
+
+    def pending_bytes(self) -> int:
+        """Return how many bytes the transport has not sent yet."""
+        protocol = self._protocol
+        if protocol is None or protocol.transport is None:
+            return 0
+        return protocol.transport.get_write_buffer_size()
+
+    def _server(self) -> str:
+        return self.connection.lifecycle.attempts.server.name

@@ -1,0 +1,55 @@
+"""The dataclasses and constants of nats-py's `nats.js.api`."""
+
+from __future__ import annotations
+
+from .accounts import AccountInfo as AccountInfo
+from .accounts import AccountLimits as AccountLimits
+from .accounts import APIStats as APIStats
+from .accounts import Tier as Tier
+from .base import Base as Base
+from .consumers import ConsumerConfig as ConsumerConfig
+from .consumers import ConsumerInfo as ConsumerInfo
+from .consumers import ConsumerPause as ConsumerPause
+from .consumers import ConsumerReset as ConsumerReset
+from .consumers import SequenceInfo as SequenceInfo
+from .enums import DEFAULT_PREFIX as DEFAULT_PREFIX
+from .enums import INBOX_PREFIX as INBOX_PREFIX
+from .enums import SCHEDULE_DAILY as SCHEDULE_DAILY
+from .enums import SCHEDULE_HOURLY as SCHEDULE_HOURLY
+from .enums import SCHEDULE_MONTHLY as SCHEDULE_MONTHLY
+from .enums import SCHEDULE_WEEKLY as SCHEDULE_WEEKLY
+from .enums import SCHEDULE_YEARLY as SCHEDULE_YEARLY
+from .enums import AckPolicy as AckPolicy
+from .enums import DeliverPolicy as DeliverPolicy
+from .enums import DiscardPolicy as DiscardPolicy
+from .enums import Header as Header
+from .enums import PersistMode as PersistMode
+from .enums import ReplayPolicy as ReplayPolicy
+from .enums import RetentionPolicy as RetentionPolicy
+from .enums import StatusCode as StatusCode
+from .enums import StorageType as StorageType
+from .enums import StoreCompression as StoreCompression
+from .stores import KeyValueConfig as KeyValueConfig
+from .stores import ObjectInfo as ObjectInfo
+from .stores import ObjectLink as ObjectLink
+from .stores import ObjectMeta as ObjectMeta
+from .stores import ObjectMetaOptions as ObjectMetaOptions
+from .stores import ObjectStoreConfig as ObjectStoreConfig
+from .streams import ClusterInfo as ClusterInfo
+from .streams import ExternalStream as ExternalStream
+from .streams import LostStreamData as LostStreamData
+from .streams import PeerInfo as PeerInfo
+from .streams import Placement as Placement
+from .streams import PubAck as PubAck
+from .streams import RawStreamMsg as RawStreamMsg
+from .streams import RePublish as RePublish
+from .streams import StreamConfig as StreamConfig
+from .streams import StreamConsumerLimits as StreamConsumerLimits
+from .streams import StreamConsumerSource as StreamConsumerSource
+from .streams import StreamInfo as StreamInfo
+from .streams import StreamPurgeRequest as StreamPurgeRequest
+from .streams import StreamsListIterator as StreamsListIterator
+from .streams import StreamSource as StreamSource
+from .streams import StreamSourceInfo as StreamSourceInfo
+from .streams import StreamState as StreamState
+from .streams import SubjectTransform as SubjectTransform

@@ -1,0 +1,271 @@
+"""Failures of nats-py that its users report: each happens on nats-py, and not on the layer.
+
+The first assertion of each test is about nats-py. If a release of it fixes the defect, that one
+fails, and the row belongs into the table of programs that behave the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import socket
+from typing import Any
+
+import pytest
+
+from natsproto.testing import Server
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
+theirs: Any = pytest.importorskip("nats")
+ours: Any = importlib.import_module("natsproto.compat.nats")
+SOON = 5.0
+
+
+def run(program: Any, *args: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(program(*args), 30))
+
+
+def connect_raw(server: Server) -> socket.socket:
+    """Return a connection that may publish what no client would."""
+    raw = socket.create_connection(("127.0.0.1", server.port))
+    raw.sendall(b'CONNECT {"verbose":false,"headers":true}\r\nPING\r\n')
+    data = b""
+    while b"PONG\r\n" not in data:
+        data += raw.recv(4096)
+    return raw
+
+
+async def after_a_strange_message(nats: Any, server: Server) -> bool:
+    """Return whether a subscriber still receives after a message whose reply is not UTF-8."""
+    nc = await nats.connect(server.url)
+    sub = await nc.subscribe("a")
+    await nc.flush()
+    with connect_raw(server) as raw:
+        raw.sendall(b"PUB a \xff 1\r\nx\r\nPUB a 2\r\nok\r\nPING\r\n")
+        raw.recv(4096)
+    try:
+        while (await sub.next_msg(timeout=1.0)).data != b"ok":
+            pass
+    except asyncio.TimeoutError:
+        return False
+    finally:
+        await close(nc)
+    return True
+
+
+async def close(nc: Any) -> None:
+    try:
+        await asyncio.wait_for(nc.close(), 2)
+    except asyncio.TimeoutError:
+        pass
+
+
+def test_one_strange_message_does_not_make_the_client_deaf():
+    with Server() as server:
+        assert not run(after_a_strange_message, theirs, server)
+        assert run(after_a_strange_message, ours, server)
+
+
+async def with_a_header_called_status(nats: Any, url: str) -> bool:
+    """Return whether a stored message with a header `Status: 404` is delivered."""
+    nc = await nats.connect(url)
+    js = nc.jetstream()
+    name = nats.__name__.replace(".", "_")
+    await js.add_stream(name=name, subjects=[name])
+    await js.publish(name, b"shipped", headers={"Status": "404"})
+    sub = await js.pull_subscribe(name, "worker")
+    try:
+        found = await sub.fetch(1, timeout=1)
+    except asyncio.TimeoutError:
+        found = []
+    await nc.close()
+    return [msg.data for msg in found] == [b"shipped"]
+
+
+def test_a_stored_message_is_not_taken_for_a_status():
+    with Server(jetstream=True) as server:
+        assert not run(with_a_header_called_status, theirs, server.url)
+        assert run(with_a_header_called_status, ours, server.url)
+
+
+async def while_a_callback_waits(nats: Any, server: Server) -> bool:
+    """Return whether a subscriber receives while `error_cb` waits."""
+    release = asyncio.Event()
+    called = asyncio.Event()
+
+    async def on_error(error: Exception) -> None:
+        called.set()
+        await release.wait()  # for example a slow request to an alerting service
+
+    nc = await nats.connect(server.url, error_cb=on_error)
+    slow = await nc.subscribe("slow", pending_msgs_limit=1)
+    fast = await nc.subscribe("fast")
+    for _ in range(3):
+        await nc.publish("slow")  # the second one is dropped, which is reported
+    await nc.publish("fast")
+    await asyncio.wait_for(called.wait(), SOON)
+    try:
+        await fast.next_msg(timeout=1.0)
+        received = True
+    except asyncio.TimeoutError:
+        received = False
+    release.set()
+    await slow.next_msg(timeout=SOON)
+    await close(nc)
+    return received
+
+
+def test_an_error_callback_that_waits_does_not_stop_the_reader():
+    with Server() as server:
+        assert not run(while_a_callback_waits, theirs, server)
+        assert run(while_a_callback_waits, ours, server)
+
+
+async def requests_in_flight(nats: Any, url: str) -> int:
+    """Return how many of 3 requests are answered if the service is stopped meanwhile."""
+    nc, client = await nats.connect(url), await nats.connect(url)
+    started = asyncio.Event()
+
+    async def work(request: Any) -> None:
+        started.set()
+        await asyncio.sleep(0.1)
+        await request.respond(b"done")
+
+    micro = importlib.import_module(nats.__name__ + ".micro")
+    service = await micro.add_service(nc, name="worker", version="1.0.0")
+    await service.add_endpoint(name="work", handler=work)
+    await nc.flush()
+    waiting = [asyncio.create_task(client.request("work", timeout=2)) for _ in range(3)]
+    await started.wait()
+    await client.flush()
+    await service.stop()
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    await nc.close()
+    await client.close()
+    return len([each for each in answers if not isinstance(each, Exception)])
+
+
+def test_a_service_that_stops_answers_what_has_arrived():
+    with Server() as server:
+        assert run(requests_in_flight, theirs, server.url) < 3
+        assert run(requests_in_flight, ours, server.url) == 3
+
+
+async def without_tls(nats: Any, server: Server) -> bool:
+    """Return whether `tls://` connects to a server without TLS, sending the password."""
+    url = f"tls://user:secret@127.0.0.1:{server.port}"
+    try:
+        nc = await nats.connect(url, allow_reconnect=False, connect_timeout=2)
+    except Exception:
+        return False
+    await nc.close()
+    return True
+
+
+def test_a_tls_url_is_not_used_without_tls():
+    with Server() as server:
+        assert run(without_tls, theirs, server)
+        assert not run(without_tls, ours, server)
+
+
+async def deleted_consumer(nats: Any, url: str) -> float:
+    """Return how long it takes to notice that the push consumer was deleted; 3 if it is not."""
+    nc = await nats.connect(url)
+    js = nc.jetstream()
+    name = "D" + nats.__name__.replace(".", "_")
+    await js.add_stream(name=name, subjects=[name])
+    sub = await js.subscribe(name, durable="d", idle_heartbeat=0.2)
+    await js.delete_consumer(name, "d")
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    try:
+        await sub.next_msg(timeout=3)
+    except asyncio.TimeoutError:
+        return 3.0
+    except Exception:
+        return loop.time() - started
+    finally:
+        await nc.close()
+    return 0.0
+
+
+def test_a_deleted_push_consumer_is_noticed():
+    with Server(jetstream=True) as server:
+        assert run(deleted_consumer, theirs, server.url) == 3.0
+        assert 0.0 < run(deleted_consumer, ours, server.url) < 3.0
+
+
+async def consumer_lost_by_a_restart(nats: Any, server: Server) -> str:
+    """Return what a subscriber learns if its consumer does not survive a restart."""
+    nc = await nats.connect(server.url, reconnect_time_wait=0.1)
+    js = nc.jetstream()
+    name = "R" + nats.__name__.replace(".", "_")
+    await js.add_stream(name=name, subjects=[name])
+    api = importlib.import_module(nats.__name__ + ".js.api")
+    config = api.ConsumerConfig(mem_storage=True, inactive_threshold=1.0)
+    sub = await js.subscribe(name, config=config)
+    server.kill()
+    await asyncio.sleep(1.5)  # longer than the consumer may be without a subscriber
+    server.restart()
+    await nc.flush()
+    try:
+        await sub.next_msg(timeout=3)
+    except asyncio.TimeoutError:
+        return "nothing"
+    except nats.errors.Error as error:
+        return str(error)
+    finally:
+        await nc.close()
+    return "a message"
+
+
+def test_a_subscriber_notices_that_a_restart_has_deleted_its_consumer():
+    with Server(jetstream=True) as server:
+        assert run(consumer_lost_by_a_restart, theirs, server) == "nothing"
+        assert "consumer not found" in run(consumer_lost_by_a_restart, ours, server)
+
+
+MEMBERS = 4
+
+
+async def members_that_start_at_once(nats: Any, url: str) -> int:
+    """Return to how many subjects the members of a queue group listen; a consumer uses one.
+
+    All of them find no consumer: a proxy answers their lookups when the last one has asked.
+    """
+    proxy, *clients = [await nats.connect(url) for _ in range(1 + MEMBERS)]
+    name = "Q" + nats.__name__.replace(".", "_")
+    await proxy.jetstream().add_stream(name=name, subjects=[name])
+    lookups: list[Any] = []
+    all_asked = asyncio.Event()
+
+    async def forward(msg: Any) -> None:
+        subject = msg.subject.replace(f"{name}_API.", "$JS.API.", 1)
+        answer = await proxy.request(subject, msg.data, timeout=SOON)
+        if ".CONSUMER.INFO." in subject and not all_asked.is_set():
+            lookups.append(msg)
+            if len(lookups) == MEMBERS:
+                all_asked.set()
+            await all_asked.wait()
+        await msg.respond(answer.data)
+
+    tasks: list[asyncio.Task[None]] = []
+
+    async def start(msg: Any) -> None:
+        tasks.append(asyncio.create_task(forward(msg)))
+
+    await proxy.subscribe(f"{name}_API.>", cb=start)
+    await proxy.flush()
+    contexts = [nc.jetstream(prefix=f"{name}_API") for nc in clients]
+    calls = [js.subscribe(name, queue="workers", stream=name) for js in contexts]
+    subs = await asyncio.gather(*calls)
+    await asyncio.gather(*tasks)
+    for nc in (proxy, *clients):
+        await nc.close()
+    return len({sub.subject for sub in subs})
+
+
+def test_members_of_a_queue_group_that_start_at_once_share_a_consumer():
+    with Server(jetstream=True) as server:
+        assert run(members_that_start_at_once, theirs, server.url) == MEMBERS
+        assert run(members_that_start_at_once, ours, server.url) == 1
