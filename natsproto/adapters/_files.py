@@ -21,31 +21,56 @@ if TYPE_CHECKING:
 
 async def open_file(run: Run, path: PathLike) -> FileReader:
     """Open a file for reading; `run` calls blocking functions. Raises OSError."""
-    return FileReader(run, os.fspath(path), await run(lambda: open(path, "rb", buffering=0)))
+
+    def work() -> IO[bytes]:
+        return open(path, "rb", buffering=0)
+
+    return FileReader(run, os.fspath(path), await _open(run, work, lambda: None))
 
 
 async def create_file(run: Run, path: PathLike, token: str) -> FileWriter:
     """Create a file that appears when it is complete; `token` is part of its name until then."""
     target = os.fspath(path)
     part = "%s.%s.part" % (target, token)
-    abandoned: list[bool] = []
 
     def work() -> IO[bytes]:
-        file = open(part, "xb", buffering=0)  # noqa: SIM115 - the writer closes it
-        if abandoned:  # the caller was canceled before
-            file.close()
+        return open(part, "xb", buffering=0)
+
+    def remove() -> None:
+        with suppress(FileNotFoundError):
             os.unlink(part)
+
+    return FileWriter(run, target, part, await _open(run, work, remove))
+
+
+async def _open(run: Run, work: Callable[[], IO[bytes]], remove: Callable[[], None]) -> IO[bytes]:
+    """Call `work`, which opens a file; if the caller is canceled, close it, and `remove` it.
+
+    The thread opens the file even then, before or after the caller is gone. Each of them leaves a
+    note for the other before it looks for the other's, so at least one of them closes the file.
+    """
+    opened: list[IO[bytes]] = []
+    abandoned: list[bool] = []
+
+    def work_in_thread() -> IO[bytes]:
+        file = work()
+        opened.append(file)
+        if abandoned:
+            file.close()
+            remove()
         return file
 
     try:
-        return FileWriter(run, target, part, await run(work))
+        file: IO[bytes] = await run(work_in_thread)
     except OSError:
         raise
     except BaseException:
         abandoned.append(True)
-        with suppress(FileNotFoundError):
-            os.unlink(part)
+        for each in opened:
+            each.close()
+            remove()
         raise
+    return file
 
 
 class FileReader:

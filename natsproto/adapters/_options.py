@@ -21,10 +21,19 @@ if TYPE_CHECKING:
 
 _FILE_TYPE = 0o170000
 _REGULAR_FILE = 0o100000
+# Options for adapters of hosts that do more than move bytes.
+_HOST = ("host_websocket", "host_signing")
 
 
-def read_options(servers: ServersLike, options: dict[str, Any]) -> tuple[Options, Sink | None]:
+def read_options(
+    servers: ServersLike, options: dict[str, Any], host: tuple[str, ...] = ()
+) -> tuple[Options, Sink | None]:
     """Check the options of `make_connection`; return them, and the sink of traces, if any."""
+    for name in _HOST:  # D-OPT-20
+        if options.get(name) and name not in host:
+            raise InvalidValue(
+                "%s is not for programs: this adapter cannot do it" % name, "D-OPT-20"
+            )
     if "context" in options:
         servers, options = _add_context(servers, options)
     options, sink = _take_trace(options)

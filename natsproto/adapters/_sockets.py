@@ -191,9 +191,9 @@ class SocketDriver(Driver):
         self._dialing: Dial | None = None
         self._transport: SocketTransport | None = None
 
-    def now(self) -> float:
-        """Return the time of the system's monotonic clock."""
-        return time.monotonic()
+    # The function itself, not a method that calls it: 4 % of a publish in a `corked()` block.
+    if not TYPE_CHECKING:
+        now = staticmethod(time.monotonic)
 
     def dial(self, effect: Dial) -> None:
         """Store the effect; `_begin` connects."""

@@ -17,7 +17,7 @@ try:
     import anyio
 except ImportError:
     raise MissingExtra(
-        "natsproto.adapters.anyio needs anyio: pip install natsproto[anyio]", "D-OPT-17"
+        "natsproto.adapters.anyio needs anyio: pip install 'natsproto[anyio]'", "D-OPT-17"
     ) from None
 
 from .asyncio import AsyncioPort

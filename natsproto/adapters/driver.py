@@ -119,7 +119,11 @@ _RNG = SystemRng()
 
 
 def make_connection(
-    servers: ServersLike, options: dict[str, Any], *, rng: Rng = _RNG
+    servers: ServersLike,
+    options: dict[str, Any],
+    *,
+    rng: Rng = _RNG,
+    host: tuple[str, ...] = (),
 ) -> Connection:
     """Check the options and return a connection that has not begun to connect.
 
@@ -128,8 +132,11 @@ def make_connection(
     does not exist raises InvalidValue, with the name that was probably meant. `context` names a
     file with settings, see natsproto.adapters.contexts; True means the selected one. `trace` is a
     sink for every step of the connection, see natsproto.trace.
+
+    `host` are those of the options host_websocket and host_signing that the adapter can honor; it
+    sets them itself. A program that sets one of them elsewhere gets InvalidValue (D-OPT-20).
     """
-    checked, sink = read_options(servers, options)
+    checked, sink = read_options(servers, options, host)
     if sink is not None:
         from natsproto.trace import TracedConnection
 

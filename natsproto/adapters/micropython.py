@@ -144,16 +144,19 @@ class Clock:
     """The seconds since its creation, by a counter of milliseconds that wraps.
 
     The time starts at 0 for each client, because a float of 32 bits, as many boards have it,
-    resolves 1/16 s after 12 days and 2 s after a year.
+    resolves 1/16 s after 12 days and 2 s after a year. `ticks_ms` may be another counter, with
+    `per_second` ticks.
     """
 
     def __init__(
         self,
         ticks_ms: Callable[[], int] | None = None,
         ticks_diff: Callable[[int, int], int] | None = None,
+        per_second: int = 1000,
     ) -> None:
         self._ticks_ms = _ticks_ms if ticks_ms is None else ticks_ms
         self._ticks_diff = _ticks_diff if ticks_diff is None else ticks_diff
+        self._per_second = per_second
         self._last = self._ticks_ms()
         self._passed = 0  # milliseconds; an integer, which is exact on every board
 
@@ -162,7 +165,7 @@ class Clock:
         ticks = self._ticks_ms()
         self._passed += self._ticks_diff(ticks, self._last)
         self._last = ticks
-        return self._passed / 1000
+        return self._passed / self._per_second
 
 
 def _monotonic_ms() -> int:
@@ -176,6 +179,7 @@ def _difference(end: int, start: int) -> int:
 # CPython, on which the conformance suite runs this adapter, has neither.
 _ticks_ms: Callable[[], int] = getattr(time, "ticks_ms", _monotonic_ms)
 _ticks_diff: Callable[[int, int], int] = getattr(time, "ticks_diff", _difference)
+_ticks_us: Callable[[], int] | None = getattr(time, "ticks_us", None)
 
 
 def tls_context(authority: bytes) -> ssl.SSLContext:
@@ -319,6 +323,7 @@ class MicroPythonPort(Driver):
         super().__init__(connection)
         self._make_transport = transport
         self._ticks_clock = Clock()
+        self._fine_clock: Clock | None = None
         #: The link in use; None while there is none.
         self.link: Link | None = None
         self._timer: asyncio.Task[None] | None = None
@@ -327,6 +332,13 @@ class MicroPythonPort(Driver):
     def now(self) -> float:
         """Return the time since this client was created."""
         return self._ticks_clock.now()
+
+    def ticks(self) -> float:
+        """Return seconds from any origin, to measure short times with: in microseconds."""
+        # time.time() of boards with 32-bit floats counts whole seconds.
+        if self._fine_clock is None and _ticks_us is not None:
+            self._fine_clock = Clock(_ticks_us, per_second=1_000_000)
+        return super().ticks() if self._fine_clock is None else self._fine_clock.now()
 
     # Outputs
 

@@ -62,10 +62,11 @@ def connect(servers: ServersLike, **options: Unpack[OptionsDict]) -> Connecting:
         text = "this host has no WebSocket: Node 22 has one, Node 20 with --experimental-websocket"
         raise MissingExtra(text, "D-OPT-17")
     settings: dict[str, Any] = {"ignore_discovered": True, **options}
-    settings.update(host_websocket=True, host_signing=True)
+    host = ("host_websocket", "host_signing")
+    settings.update(dict.fromkeys(host, True))
     if isinstance(settings.get("creds"), str):
         settings["creds"] = Secret(settings["creds"])
-    return Connecting(make_connection(servers, settings))
+    return Connecting(make_connection(servers, settings, host=host))
 
 
 class Connecting:

@@ -20,7 +20,7 @@ try:
     import trio
 except ImportError:
     raise MissingExtra(
-        "natsproto.adapters.trio needs trio: pip install natsproto[trio]", "D-OPT-17"
+        "natsproto.adapters.trio needs trio: pip install 'natsproto[trio]'", "D-OPT-17"
     ) from None
 
 from ._trio_stream import TransportStream

@@ -37,4 +37,7 @@ class Runtime:
         return AsyncioRunner()
 
     def run(self, main) -> None:
-        self._runner.run(main, timeout=30)
+        self.run_for(main, 30)
+
+    def run_for(self, main, timeout: float) -> None:
+        self._runner.run(main, timeout)

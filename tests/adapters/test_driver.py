@@ -116,9 +116,10 @@ class Recorder(Driver):
         return log
 
 
-def start(**options):
+def start(host=(), **options):
     """Return a driver whose connection has begun to connect."""
-    made = Recorder(make_connection("nats://a", {"max_reconnects": 1, **options}, rng=Script()))
+    given = {"max_reconnects": 1, **options}
+    made = Recorder(make_connection("nats://a", given, rng=Script(), host=host))
     made.connection.connect(0.0)
     made.pump()
     return made
@@ -176,7 +177,7 @@ def test_effects_are_applied_before_data_is_sent():
 @pytest.mark.rule("D-AUTH-14")
 def test_an_adapter_that_signs():
     key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
-    made = start(host_signing=True, nkey=key, sign=print)
+    made = start(("host_signing",), host_signing=True, nkey=key, sign=print)
     made.on_opened()
     made.taken()
     made.on_data(info(nonce="n"))

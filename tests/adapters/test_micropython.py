@@ -10,6 +10,7 @@ import asyncio
 import pytest
 
 from natsproto.adapters import micropython
+from natsproto.adapters.driver import make_connection
 from natsproto.adapters.micropython import SMALL, Clock, MicroPythonPort
 from natsproto.errors import ConnectFailed, ConnectionLost, TimeoutExpired
 from natsproto.events import Connected, Disconnected
@@ -79,6 +80,16 @@ def test_the_defaults_are_those_of_a_device():
     options = connecting._connection.options
     assert (options.max_msgs, options.max_bytes) == (5, SMALL["max_bytes"])
     assert (options.max_pending_out, options.max_reconnects) == (SMALL["max_pending_out"], -1)
+
+
+def test_short_times_are_measured_in_microseconds(monkeypatch):
+    """time.time() of boards counts whole seconds, so a round trip would take none."""
+    micros = [7_000_000]
+    monkeypatch.setattr(micropython, "_ticks_us", lambda: micros[0])
+    port = MicroPythonPort(make_connection("nats://127.0.0.1:1", {}), StreamTransport)
+    began = port.ticks()
+    micros[0] += 250
+    assert port.ticks() - began == pytest.approx(0.00025)
 
 
 def test_a_plain_context_of_tls_is_required():

@@ -10,8 +10,10 @@ import pytest
 
 import natsproto.adapters.asyncio
 import natsproto.adapters.blocking
+import natsproto.adapters.micropython
 import natsproto.adapters.threads
 import natsproto.adapters.trio
+from natsproto.adapters.driver import make_connection
 from natsproto.errors import InvalidValue
 
 ADAPTERS = [
@@ -33,13 +35,31 @@ def test_a_tls_context_of_a_wrong_type_is_rejected_before_dialing(adapter, tls):
     assert "hush" not in str(caught.value)
 
 
+@pytest.mark.rule("D-OPT-20")
+@pytest.mark.parametrize(
+    "adapter", [*ADAPTERS, natsproto.adapters.micropython], ids=lambda each: each.__name__
+)
+@pytest.mark.parametrize("name", ["host_websocket", "host_signing"])
+def test_what_the_adapter_cannot_do_for_its_host_is_rejected(adapter, name):
+    text = f"{name} is not for programs: this adapter cannot do it"
+    with pytest.raises(InvalidValue, match=text):
+        adapter.connect("ws://127.0.0.1:1", **{name: True})
+
+
+@pytest.mark.rule("D-OPT-20")
+def test_an_adapter_says_what_it_can_do_for_its_host():
+    options = {"host_websocket": True, "host_signing": False}
+    connection = make_connection("wss://a", options, host=("host_websocket",))
+    assert connection.options.host_websocket
+
+
 IMPORTS = [  # statement, missing library, what the error says
-    ("import natsproto.adapters.anyio", "anyio", "pip install natsproto[anyio]"),
-    ("import natsproto.adapters.trio", "trio", "pip install natsproto[trio]"),
+    ("import natsproto.adapters.anyio", "anyio", "pip install 'natsproto[anyio]'"),
+    ("import natsproto.adapters.trio", "trio", "pip install 'natsproto[trio]'"),
     ("import natsproto.adapters.pyodide", "js", "needs Pyodide, in a browser or under Node"),
-    ("import jetstream.spark", "pyspark", "pip install natsproto[spark]"),
-    ("import jetstream; jetstream.spark", "pyspark", "pip install natsproto[spark]"),
-    ("from jetstream import spark", "pyspark", "pip install natsproto[spark]"),
+    ("import jetstream.spark", "pyspark", "pip install 'natsproto[spark]'"),
+    ("import jetstream; jetstream.spark", "pyspark", "pip install 'natsproto[spark]'"),
+    ("from jetstream import spark", "pyspark", "pip install 'natsproto[spark]'"),
 ]
 
 

@@ -9,10 +9,15 @@ import pytest
 
 from embedded.build import build
 from natsproto.testing import Server
-from natsproto.testing.server import HOST, free_port
+from natsproto.testing.server import HOST as ADDRESS
+from natsproto.testing.server import free_port
 from tests import npm
+from tests.core import ROOT
 
 HERE = Path(__file__).parent
+HOST = ROOT / "jetstream/tools/explore/host.py"
+EXAMPLE = ROOT / "examples/device_sensor.py"
+PROGRAMS = [HOST, EXAMPLE, HERE / "checks/harness.py", *(HERE / "live").glob("*.py")]
 
 
 @pytest.fixture(scope="session")
@@ -33,18 +38,23 @@ def device(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def live_root(device, tmp_path_factory):
-    """Return the root of a device with the programs of live/ in it."""
-    root = tmp_path_factory.mktemp("live") / "root"
-    shutil.copytree(device, root)
-    for path in (HERE / "live").glob("*.py"):
-        shutil.copy(path, root)
+def live_root(tmp_path_factory):
+    """Return the root of a device with the programs of live/, and only what these can reach."""
+    root = tmp_path_factory.mktemp("live")
+    build(root, [path.read_text(encoding="utf-8") for path in PROGRAMS])
+    add_programs(root)
     return root
+
+
+def add_programs(root: Path) -> None:
+    (root / "__future__.py").write_text("annotations = None\n")
+    for path in PROGRAMS:
+        shutil.copy(path, root)
 
 
 @pytest.fixture(scope="session")
 def live_server():
     """Return a server with a WebSocket; dialogues may kill and restart it."""
-    websocket = {"host": HOST, "port": free_port(), "no_tls": True}
+    websocket = {"host": ADDRESS, "port": free_port(), "no_tls": True}
     with Server(jetstream=True, config={"websocket": websocket}) as server:
         yield server

@@ -5,11 +5,12 @@
 // The directory is copied to the root of MicroPython's file system. The statement may await.
 // Everything that Python prints is written at once, and lines on stdin are for `host_line`.
 
-import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import readline from "node:readline";
 import { pathToFileURL } from "node:url";
+
+import { addHost } from "../../jetstream/tools/explore/page/host.mjs";
 
 const [module, directory, statement] = process.argv.slice(2);
 const { loadMicroPython } = await import(pathToFileURL(module));
@@ -33,30 +34,7 @@ function copy(from, to) {
   }
 }
 
-const sockets = new Map();
-
-globalThis.host_open = (url, opened, received, closed) => {
-  const id = sockets.size + 1;
-  const socket = new WebSocket(url);
-  socket.binaryType = "arraybuffer";
-  socket.onopen = () => opened();
-  socket.onclose = () => closed();
-  socket.onmessage = (event) => {
-    const file = `/in${id}`;
-    micropython.FS.writeFile(file, new Uint8Array(event.data));
-    received(file);
-  };
-  sockets.set(id, socket);
-  return id;
-};
-globalThis.host_send = (id, file) => {
-  const socket = sockets.get(id);
-  if (socket.readyState === WebSocket.OPEN) {
-    socket.send(micropython.FS.readFile(file));
-  }
-};
-globalThis.host_close = (id) => sockets.get(id).close();
-globalThis.host_random = (size) => crypto.randomBytes(size).toString("hex");
+addHost(micropython);
 
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 globalThis.host_line = async () => (await lines.next()).value;

@@ -2,17 +2,12 @@
 
 import asyncio
 
-import js
 from harness import check
-from websocket import RNG, WebSocketTransport
+from network import dial, host_line
 
-from natsproto.adapters.micropython import connect
+from natsproto.adapters.micropython import tls_context
 from natsproto.errors import ConnectFailed, NoResponders, TimeoutExpired
 from natsproto.events import Connected, Disconnected
-
-
-def dial(url, **options):
-    return connect(url, transport=WebSocketTransport, rng=RNG, ignore_discovered=True, **options)
 
 
 async def error_of(awaitable):
@@ -143,7 +138,7 @@ async def reconnect(url):
                 pass
             await client.publish("after", b"held %d" % i)
             print("restart")
-            check("told to go on", await js.host_line(), "restarted")
+            check("told to go on", await host_line(), "restarted")
             while True:
                 event = await client.events.next(timeout=30.0)
                 if isinstance(event, Connected):
@@ -151,3 +146,22 @@ async def reconnect(url):
             check("again", event.again, True)
             check("held", (await sub.next(timeout=5.0)).data, b"held %d" % i)
         check("connects", client.stats.connects, 4)
+
+
+async def secured(url, first, authority, stranger):
+    """TLS, before or after INFO: only a server that the authority has certified is accepted."""
+    async with dial(url, tls=read_authority(authority), tls_first=first) as client:
+        sub = await client.subscribe("secret")
+        data = bytes(range(256)) * 8
+        await client.publish("secret", data)
+        check("data", (await sub.next(timeout=5.0)).data == data, True)
+        check("round trip", 0 < await client.rtt() < 5, True)
+    refused = dial(url, tls=read_authority(stranger), tls_first=first)
+    check("another authority", await error_of(refused), ConnectFailed.__name__)
+    refused = dial(url, tls_first=first)
+    check("no authority", await error_of(refused), ConnectFailed.__name__)
+
+
+def read_authority(path):
+    with open(path, "rb") as file:
+        return tls_context(file.read())

@@ -1,11 +1,13 @@
 """JetStream on MicroPython against a real server: publish, pull, ack, ordered, key-value."""
 
 import asyncio
+import json
 
+import device_sensor
 import sensor
-from core import dial, error_of
+from core import error_of
 from harness import check
-from websocket import RNG, WebSocketTransport
+from network import OPTIONS, dial, host_line
 
 from jetstream import JetStream
 
@@ -104,9 +106,7 @@ async def example(url):
         stream = await js.create_or_update_stream(
             name="SENSORS", subjects=["sensor.*.temperature"], storage="memory"
         )
-        program = sensor.main(
-            url, lambda: b"21.5", transport=WebSocketTransport, rng=RNG, ignore_discovered=True
-        )
+        program = sensor.main(url, lambda: b"21.5", **OPTIONS)
         task = asyncio.create_task(program)
         while True:
             try:
@@ -119,3 +119,41 @@ async def example(url):
         info = await stream.info()
         check("stored", info.state.messages, 3)
         await stream.delete()
+
+
+async def device(url):
+    """The program of examples/: the other side kills the server while the sensor measures."""
+    async with dial(url) as client:
+        stream = await JetStream(client).create_or_update_stream(
+            name="DEVICE", subjects=[device_sensor.SUBJECT]
+        )
+        values = iter(range(1000))
+        made = device_sensor.Sensor("boot", lambda: next(values), every=0.05)
+        options = dict(OPTIONS)
+        options.update(reconnect_wait=0.05, reconnect_wait_max=0.2)
+        task = asyncio.create_task(device_sensor.main(url, made, **options))
+        await until(lambda: made.stored >= 3)
+        print("kill")
+        await until(lambda: client.state != "CONNECTED")
+        before = made.stored
+        await asyncio.sleep(0.5)  # measurements that cannot be stored now
+        print("restart")
+        check("told to go on", await host_line(), "restarted")
+        await until(lambda: made.stored >= before + 15)
+        task.cancel()
+        check("nothing dropped", made.dropped, 0)
+        seen = []
+        consumer = await stream.ordered_consumer()
+        async with consumer.consume(stop_after=made.stored) as messages:
+            async for msg in messages:
+                seen.append(json.loads(msg.data)["n"])
+        check("each once, in order", seen, list(range(1, made.stored + 1)))
+        await stream.delete()
+
+
+async def until(true):
+    for _ in range(600):
+        if true():
+            return
+        await asyncio.sleep(0.05)
+    raise RuntimeError("it did not happen within 30 s")

@@ -1,4 +1,4 @@
-"""What typical programs use, to see which modules that loads."""
+"""What typical programs use, to see which modules that loads and how much memory these take."""
 
 import sys
 
@@ -17,7 +17,7 @@ async def wire(url):
 
 
 async def messages(url):
-    from core import dial
+    from network import dial
 
     async with dial(url) as client:
         sub = await client.subscribe("usage")
@@ -28,7 +28,7 @@ async def messages(url):
 
 
 async def pull(url):
-    from core import dial
+    from network import dial
 
     from jetstream import JetStream
 
@@ -43,7 +43,7 @@ async def pull(url):
 
 
 async def buckets(url):
-    from core import dial
+    from network import dial
 
     from jetstream import JetStream
 

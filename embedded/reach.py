@@ -1,0 +1,220 @@
+"""Leaves out what a program cannot reach.
+
+It works by names. A function, class or method stays if its name appears in code that stays, and
+the code of the program stays. A method is looked for by its name alone, whatever the object, so
+more stays than is needed, and nothing is missing. A name in a str counts as well, for `getattr`.
+
+A module stays if code that stays imports it, and of its top level the names that others import or
+that its own code uses.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .fold import absolute
+
+_LAZY = "_HOMES"  # a text with the lazy names of a package, see natsproto/lazy.py
+
+
+def reach(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, ast.Module]:
+    """Return the modules that the programs can reach, without what they cannot."""
+    search = _Search(trees)
+    for program in programs:
+        search.look_at(program, "", program)
+    search.run()
+    return {name: _prune(trees[name], search, name) for name in trees if name in search.modules}
+
+
+class _Search:
+    """The names that were found so far. They only become more, so the search ends."""
+
+    def __init__(self, trees: dict[str, ast.Module]) -> None:
+        self._trees = trees
+        #: Modules that are imported.
+        self.modules: set[str] = set()
+        #: Attributes of any object, and words in texts.
+        self.attributes: set[str] = set()
+        #: Names by module, which its own code uses or others import.
+        self.names: set[tuple[str, str]] = set()
+        # Modules that are used as objects, whose names can be attributes.
+        self._objects: set[str] = set()
+        self._seen: set[ast.AST] = set()
+
+    def run(self) -> None:
+        """Follow the names until there are no more."""
+        before = -1
+        while before != len(self._seen) + len(self.names) + len(self.modules):
+            before = len(self._seen) + len(self.names) + len(self.modules)
+            for module in sorted(self.modules):
+                self._look_into(module)
+
+    def keeps(self, module: str, name: str) -> bool:
+        """Return whether a name at the top level of a module is used."""
+        if name.startswith("__") or (module, name) in self.names:
+            return True
+        return module in self._objects and name in self.attributes
+
+    def _look_into(self, module: str) -> None:
+        tree = self._trees[module]
+        for node in tree.body:
+            names = _defined(node)
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._follow_import(node, module, tree, top=True)
+            elif names == [_LAZY]:
+                self._follow_lazy(node, module)
+            elif names is None or [name for name in names if self.keeps(module, name)]:
+                self._keep(node, module, tree)
+
+    def _keep(self, node: ast.stmt, module: str, tree: ast.Module) -> None:
+        if not isinstance(node, ast.ClassDef):
+            self.look_at(node, module, tree)
+            return
+        for part in [*node.bases, *node.decorator_list]:
+            self.look_at(part, module, tree)
+        own = _names_in_body(node)
+        for member in node.body:
+            if self.keeps_member(member, own):
+                self.look_at(member, module, tree)
+
+    def keeps_member(self, node: ast.stmt, own: set[str]) -> bool:
+        """Return whether a statement of a class is used; `own` are names that the class uses."""
+        names = _defined(node)
+        if names is None:
+            return True
+        return any(
+            name in self.attributes or name in own or name.startswith("__") for name in names
+        )
+
+    def look_at(self, node: ast.AST, module: str, tree: ast.Module) -> None:
+        """Note all names in code that stays."""
+        if node in self._seen:
+            return
+        self._seen.add(node)
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name):
+                self.names.add((module, each.id))
+            elif isinstance(each, ast.Attribute):
+                self.attributes.add(each.attr)
+            elif isinstance(each, ast.Constant) and isinstance(each.value, str):
+                if each.value.replace(".", "_").isidentifier():
+                    self.attributes.update(each.value.split("."))
+            elif isinstance(each, (ast.Import, ast.ImportFrom)):
+                self._follow_import(each, module, tree, top=False)
+
+    def _follow_import(
+        self, node: ast.Import | ast.ImportFrom, module: str, tree: ast.Module, *, top: bool
+    ) -> None:
+        for alias in node.names:
+            bound = alias.asname or alias.name.split(".")[0]
+            if top and not self.keeps(module, bound):
+                continue
+            if isinstance(node, ast.Import):
+                self._load(alias.name)
+                self._objects.add(alias.name)
+                continue
+            home = absolute(module, tree, node)
+            self._load(home)
+            inner = "%s.%s" % (home, alias.name)
+            if inner in self._trees:
+                self._load(inner)
+                self._objects.add(inner)
+            else:
+                self.names.add((home, alias.name))
+
+    def _follow_lazy(self, node: ast.stmt, package: str) -> None:
+        for home, names in _read_lazy(node):
+            for name in names:
+                if self.keeps(package, name):
+                    inner = "%s.%s" % (package, home)
+                    self._load(inner)
+                    self.names.add((inner, name))
+
+    def _load(self, module: str) -> None:
+        parts = module.split(".")
+        for i in range(len(parts)):
+            name = ".".join(parts[: i + 1])
+            if name in self._trees:
+                self.modules.add(name)
+
+
+def _names_in_body(node: ast.ClassDef) -> set[str]:
+    """Return the names that the statements of a class use, apart from its methods."""
+    return {
+        each.id
+        for part in node.body
+        if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for each in ast.walk(part)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
+    }
+
+
+def _defined(node: ast.stmt) -> list[str] | None:
+    """Return the names that a statement defines; None if it may do anything else as well."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        known = ("property", "classmethod", "staticmethod")
+        plain = all(ast.unparse(each) in known for each in node.decorator_list)
+        return [node.name] if plain else None
+    if isinstance(node, ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        targets = node.targets[0]
+        if isinstance(targets, ast.Name):
+            return [targets.id]
+    return None
+
+
+def lazy_homes(tree: ast.Module) -> dict[str, str]:
+    """Return the modules of the lazy names of a package, without the name of the package."""
+    return {
+        name: home
+        for node in tree.body
+        if _defined(node) == [_LAZY]
+        for home, names in _read_lazy(node)
+        for name in names
+    }
+
+
+def _read_lazy(node: ast.stmt) -> list[tuple[str, list[str]]]:
+    assert isinstance(node, ast.Assign)
+    lines = str(ast.literal_eval(node.value)).split("\n")
+    parts = [line.partition(":") for line in lines if ":" in line]
+    return [(home.strip(), names.split()) for home, _, names in parts]
+
+
+def _prune(tree: ast.Module, search: _Search, module: str) -> ast.Module:
+    body: list[ast.stmt] = []
+    for node in tree.body:
+        names = _defined(node)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            node.names = [
+                alias
+                for alias in node.names
+                if search.keeps(module, alias.asname or alias.name.split(".")[0])
+            ]
+            if node.names:
+                body.append(node)
+        elif names == [_LAZY]:
+            body.append(_prune_lazy(node, search, module))
+        elif names is None or [name for name in names if search.keeps(module, name)]:
+            body.append(_prune_class(node, search) if isinstance(node, ast.ClassDef) else node)
+    tree.body = body
+    return tree
+
+
+def _prune_lazy(node: ast.stmt, search: _Search, package: str) -> ast.stmt:
+    lines = [
+        "%s:%s" % (home, " ".join(kept))
+        for home, names in _read_lazy(node)
+        for kept in [[name for name in names if search.keeps(package, name)]]
+        if kept
+    ]
+    assert isinstance(node, ast.Assign)
+    node.value = ast.Constant("\n".join(lines))
+    return node
+
+
+def _prune_class(node: ast.ClassDef, search: _Search) -> ast.ClassDef:
+    own = _names_in_body(node)
+    node.body = [part for part in node.body if search.keeps_member(part, own)] or [ast.Pass()]
+    return node

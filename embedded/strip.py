@@ -1,0 +1,109 @@
+"""Strips modules of what MicroPython would load and never use.
+
+That is: imports for type checkers, annotations, docstrings, assertions, `__slots__`, which have no
+effect there, methods that only pickle and `dir` call, the texts of fields in the reference, and
+lists of public names.
+"""
+
+from __future__ import annotations
+
+import ast
+
+# What MicroPython needs for `from __future__ import annotations`; stripped files do without.
+FUTURE = "__future__"
+# Methods that no code on a device calls: there is no pickle.
+_UNUSED = ("__reduce__", "__dir__")
+_DOC = 2  # the position of a field's text among the arguments of Field
+
+
+def strip(trees: list[ast.Module]) -> None:
+    """Remove what a device does not need from these modules, which are all that it has."""
+    stripper = _Stripper(_slot_readers(trees))
+    for tree in trees:
+        stripper.visit(tree)
+
+
+def _slot_readers(trees: list[ast.Module]) -> set[str]:
+    """Return the names of classes that read `__slots__`, as a Record does, and of their subclasses.
+
+    For all others `__slots__` is only a way to save memory, and on MicroPython it is none.
+    """
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    readers = {node.name for node in classes if _reads_slots(node)}
+    bases = {node.name: {ast.unparse(base) for base in node.bases} for node in classes}
+    while True:
+        found = {name for name in bases if readers & bases[name]}
+        if found <= readers:
+            return readers
+        readers |= found
+
+
+def _reads_slots(node: ast.ClassDef) -> bool:
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == "__slots__" for each in ast.walk(node)
+    )
+
+
+class _Stripper(ast.NodeTransformer):
+    """Removes from each node what the module's docstring lists."""
+
+    def __init__(self, readers: set[str]) -> None:
+        self._readers = readers
+        self._class = ""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        return None if node.module == FUTURE else node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        test = ast.unparse(node.test)
+        if test == "TYPE_CHECKING":
+            return node.orelse
+        return node.body if test == "not TYPE_CHECKING" else node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        if node.value is None or ast.unparse(node.target) == "TYPE_CHECKING":
+            return None
+        return self.visit_Assign(ast.Assign(targets=[node.target], value=node.value))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        target = ast.unparse(node.targets[0])
+        if target == "__all__" or (target == "__slots__" and self._class not in self._readers):
+            return None
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node.func) == "Field" and len(node.args) > _DOC:
+            node.args[_DOC] = ast.Constant("")
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        return None if node.name in _UNUSED else self._without_docstring(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._without_docstring(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, self._class = self._class, node.name
+        stripped = self._without_docstring(node)
+        self._class = outer
+        return stripped
+
+    def _without_docstring(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    ) -> ast.AST:
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        if not isinstance(node, ast.ClassDef):
+            node.returns = None
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        return ast.Pass()
