@@ -1,6 +1,7 @@
-"""Fuzz for FUZZ_SECONDS in total (60 by default): python -m tests.fuzz.run.
+"""Fuzz for FUZZ_SECONDS each (60 by default): python -m tests.fuzz.run [harness ...].
 
-It uses atheris if installed, otherwise more of the seeded mutations that `make test` also runs.
+The harnesses are parser, headers, and those of answers.py: api, ack and so on. It uses atheris if
+installed, otherwise more of the seeded mutations that `make test` also runs.
 """
 
 from __future__ import annotations
@@ -15,57 +16,87 @@ from itertools import count
 from pathlib import Path
 
 from natsproto import Msg, Pub
-from tests.fuzz.mutate import Mutator
+from tests.fuzz.answers import CHECKS
+from tests.fuzz.mutate import Inputs, Mutator
 from tests.fuzz.oracle import as_input, check_and_tell
+from tests.fuzz.samples import samples
 from tests.wire.support import read_all, streams
 
 FOUND = Path(__file__).parent / "found"
 GARBAGE_LIMIT = 20_000  # bytes; longer inputs only make the fuzzer slow
-HARNESSES = {"fuzz_parser": 0.75, "fuzz_headers": 0.25}  # share of the time
+#: The module of each harness, and its arguments.
+HARNESSES = {
+    "parser": ["tests.fuzz.fuzz_parser"],
+    "headers": ["tests.fuzz.fuzz_headers"],
+    **{name: ["tests.fuzz.fuzz_answers", name] for name in CHECKS},
+}
 
 
 def write_corpus(folder: Path) -> None:
-    """Write the initial corpus: the transcripts, and the header blocks in them."""
+    """Write the initial corpus: the transcripts, their header blocks, and samples of answers."""
     for harness in HARNESSES:
         (folder / harness).mkdir()
     blocks: set[bytes] = set()
     for i, stream in enumerate(streams()):
         if len(stream.data) > GARBAGE_LIMIT:
             continue
-        (folder / "fuzz_parser" / str(i)).write_bytes(as_input(stream.peer, stream.data))
+        (folder / "parser" / str(i)).write_bytes(as_input(stream.peer, stream.data))
         if "err" not in stream.name:
             frames = read_all(stream.data, peer=stream.peer)
             blocks.update(
                 f.raw_headers for f in frames if isinstance(f, (Msg, Pub)) and f.raw_headers
             )
     for i, block in enumerate(sorted(blocks)):
-        (folder / "fuzz_headers" / str(i)).write_bytes(block)
+        (folder / "headers" / str(i)).write_bytes(block)
+    for name, inputs in samples().items():
+        for i, each in enumerate(inputs):
+            (folder / name / str(i)).write_bytes(each)
 
 
-def inputs(statistics: str) -> str:
+def executed(statistics: str) -> str:
     lines = [line for line in statistics.splitlines() if "number_of_executed_units" in line]
     return lines[-1].split()[-1] if lines else "no"
 
 
-def run_atheris(seconds: float) -> int:
+def run_atheris(harnesses: list[str], seconds: float) -> int:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         write_corpus(folder)
-        for harness, share in HARNESSES.items():
-            command = [sys.executable, "-m", f"tests.fuzz.{harness}", str(folder / harness)]
-            command += [f"-max_total_time={max(1, round(seconds * share))}", "-timeout=10"]
-            command += [f"-artifact_prefix={FOUND / harness}-", "-rss_limit_mb=1024"]
+        for harness in harnesses:
+            command = [sys.executable, "-m", *HARNESSES[harness], str(folder / harness)]
+            command += [f"-max_total_time={max(1, round(seconds))}", "-timeout=10"]
+            command += [f"-artifact_prefix={FOUND}/fuzz_{harness}-", "-rss_limit_mb=1024"]
             command += [f"-max_len={GARBAGE_LIMIT}", "-print_final_stats=1", "-verbosity=0"]
             run = subprocess.run(command, check=False, capture_output=True, text=True)
             if run.returncode != 0:
                 print(run.stdout + run.stderr + f"{harness} found something: see {FOUND}")
                 return run.returncode
-            print(f"{harness}: {inputs(run.stderr)} inputs, nothing found", flush=True)
+            print(f"{harness}: {executed(run.stderr)} inputs, nothing found", flush=True)
     return 0
 
 
-def run_mutations(seconds: float) -> int:
+def run_mutations(harnesses: list[str], seconds: float) -> int:
     """Run the mutations with seeds from 1,000 on, which `make test` does not use."""
+    valid = samples()
+    for harness in harnesses:
+        if harness in CHECKS:
+            done = _mutate_inputs(harness, valid[harness], seconds)
+        else:
+            done = _mutate_streams(seconds)
+        print(f"{harness}: {done} mutations, nothing found", flush=True)
+    return 0
+
+
+def _mutate_inputs(harness: str, valid: list[bytes], seconds: float) -> int:
+    end = time.monotonic() + seconds
+    for done, data in enumerate(Inputs(1000, valid)):
+        CHECKS[harness](data)
+        if time.monotonic() > end:
+            return done
+    raise AssertionError("there is always another one")
+
+
+def _mutate_streams(seconds: float) -> int:
     end = time.monotonic() + seconds
     done = 0
     for seed in count(1000):
@@ -76,16 +107,16 @@ def run_mutations(seconds: float) -> int:
                 break
         if time.monotonic() > end:
             break
-    print(f"{done} mutated streams, nothing found")
-    return 0
+    return done
 
 
 def main() -> int:
     seconds = float(os.environ.get("FUZZ_SECONDS", "60"))
+    harnesses = sys.argv[1:] or list(HARNESSES)
     if importlib.util.find_spec("atheris") is not None:
-        return run_atheris(seconds)
+        return run_atheris(harnesses, seconds)
     print("atheris is not installed (it has wheels for Linux on x86-64): seeded mutations instead")
-    return run_mutations(seconds)
+    return run_mutations(harnesses, seconds)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from jetstream.testing.sim.pull_model import Model, Request, Stored, error
+from jetstream.testing.sim.releases import NEWEST
 from natsproto.testing.sim.peer import Peer, status_block
 
 if TYPE_CHECKING:
     from jetstream.testing.sim.pull_model import Clock
+    from jetstream.testing.sim.releases import Release
     from natsproto.wire.frames import Pub
 
 
@@ -21,7 +23,9 @@ class Ephemeral(Model):
     """A consumer without acknowledgements."""
 
     def __init__(self, clock: Clock, server: Server, name: str, start: int) -> None:
-        super().__init__(clock, "S", max_waiting=server.max_waiting, ack_wait=1e9)
+        super().__init__(
+            clock, "S", max_waiting=server.max_waiting, ack_wait=1e9, release=server.release
+        )
         self._server = server
         self.name = name
         self._ack = f"$JS.ACK.S.{name}.".encode()
@@ -66,8 +70,9 @@ class Ephemeral(Model):
 class Server:
     """The stream, its consumers, and the API."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, release: Release = NEWEST) -> None:
         self._clock = clock
+        self.release = release
         self.log: list[tuple[bytes, bytes | None]] = []
         self.consumers: dict[str, Ephemeral] = {}
         self.max_waiting = 512
@@ -83,7 +88,7 @@ class Server:
         self.swallowed = 0
 
     def add(self, data: bytes, block: bytes | None = None) -> None:
-        self.log.append((data, block))
+        self.log.append((data, self.release.stored_block(block)))
         self.pump()
 
     def pump(self) -> None:
@@ -114,6 +119,9 @@ class Server:
         if consumer is None:
             request = Request(peer, pub.raw_reply, json.loads(pub.data), self._clock.now)
             self.pulls.append(request)
+            if not self.release.answers_absent:
+                self.swallowed += 1
+                return
             header = f"Nats-Subject: {pub.subject}\r\n"
             block = status_block("503", header=header)
             peer.deliver(pub.raw_reply, pub.raw_reply, b"", block, b"")
@@ -161,7 +169,7 @@ class Server:
         policy = config.get("deliver_policy", "all")
         if policy == "by_start_sequence":
             start: int = config["opt_start_seq"]
-            return start
+            return min(start, last + 1) if self.release.moves_start else start
         return {"all": 1, "new": last + 1, "last": max(last, 1)}[policy]
 
     def _delete(self, peer: Peer, pub: Pub, name: str) -> None:

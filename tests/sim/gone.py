@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors.api import ConsumerNotFound
+from jetstream.testing.sim.releases import find_release
 from tests.sim.scenarios import Consuming, require
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class ConsumingGone(Consuming):
 
     def make_model(self, **config: Any) -> Any:
         model = super().make_model(**config)
-        model.old = self.rng.random() < 0.3
+        if self.rng.random() < 0.3:
+            model.release = find_release("2.10")
         return model
 
     def set_up(self) -> None:
@@ -51,7 +53,7 @@ class ConsumingGone(Consuming):
         self.note(f"the consumer is gone: {self.way}")
         self.gone_at = self.last_fault = self.now
         self.left_to_add = 0
-        self.silent = self.silent or self.way == "lost" or self.model.old
+        self.silent = self.silent or self.way == "lost" or not self.model.release.answers_absent
         self.model.vanish()
 
     @property

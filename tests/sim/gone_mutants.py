@@ -58,7 +58,7 @@ MUTANTS = [
         "pull.silence",
         " or (overdue and now >= self._silent_at):",
         ":",
-        "gone",
+        "pull.test_silence",
     ),
     (
         "the error comes before the messages",

@@ -2,8 +2,12 @@
 
 The mutants of the tests (*_mutants.py) are mistakes that somebody might make. This makes mechanical
 ones: other comparisons, `or` for `and`, numbers off by one, a call or a branch left out. Each has
-to be found by the module's own tests or, if these let it pass, by the modes of its room. Those that
-nobody finds are listed; some of them change nothing that matters, others show a missing test.
+to be found by the module's own tests or, if these let it pass, by the other tests of its room or
+the modes. Those that nobody finds are listed; some of them change nothing that matters, others show
+a missing test. equivalent.txt names the former with the reason; they do not count.
+
+With --store the scores are kept in scores.json, from which docs/reliability.md has its table. With
+--again only the mutants that were not found before are made: after new tests that is much faster.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import datetime
+import json
 import os
 import resource
 import signal
@@ -18,7 +24,7 @@ import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.core import ROOT, name
 from tests.cover import own_tests
@@ -37,8 +43,9 @@ USUAL = [
     ),
     *("jetstream/push/machine.py", "jetstream/publish/window_machine.py"),
     *("jetstream/kv/snapshot.py", "jetstream/kv/watcher.py"),
-    *("natsproto/connection/machine.py", "natsproto/connection/subscriptions.py"),
-    *("natsproto/connection/requests.py", "natsproto/connection/servers.py"),
+    *("natsproto/connection/machine.py", "natsproto/connection/lifecycle.py"),
+    *("natsproto/connection/subscriptions.py", "natsproto/connection/requests.py"),
+    *("natsproto/connection/servers.py", "natsproto/connection/outbound.py"),
 ]
 MODES = {  # of a room, for what its tables let pass
     "jetstream/pull/": ["consume", "bytes", "fetch", "gone", "pinned"],
@@ -49,8 +56,10 @@ MODES = {  # of a room, for what its tables let pass
     "jetstream/objects/": ["objects"],
     "natsproto/connection/": ["consume", "forged", "service"],
 }
-LONGEST = 30  # seconds for one mutant: it may never end
+LONGEST = 30  # seconds of CPU time for one mutant: it may never end
 MEMORY = 2 << 30  # nor stop to grow
+SCORES = Path(__file__).with_name("scores.json")
+EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -74,6 +83,7 @@ class Mutant(NamedTuple):
 
     path: str
     line: int
+    where: str  # the function or class
     shown: str
     text: str
 
@@ -150,15 +160,31 @@ def mutants(path: Path) -> Iterator[Mutant]:
         text = ast.unparse(ast.fix_missing_locations(edit.visit(copy.deepcopy(tree))))
         before = ast.unparse(tree).splitlines()
         shown = [new for new, old in zip(text.splitlines(), before) if new != old]
-        yield Mutant(name(path), edit.line, (shown or ["(a line less)"])[0].strip(), text)
+        line = (shown or ["(a line less)"])[0].strip()
+        yield Mutant(name(path), edit.line, _place(tree, edit.line), line, text)
+
+
+def _place(tree: ast.AST, line: int) -> str:
+    """Return the innermost function or class with this line, such as Push.receive."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return ".".join(node.name for node in sorted(found, key=lambda node: node.lineno)) or "-"
 
 
 def finders(path: Path) -> list[str]:
-    """Return the tables and the modes that look at a module."""
-    tests = [name(each).removesuffix(".py").replace("/", ".") for each in own_tests(path)]
-    tables = [each.removeprefix("tests.").removeprefix("jetstream.") for each in tests]
+    """Return the tables and the modes that look at a module: its own tables first."""
+    own = own_tests(path)
+    others = [each for folder in {test.parent for test in own} for each in folder.glob("test_*.py")]
+    tests = own + sorted(each for each in others if each not in own)
+    names = [name(each).removesuffix(".py").replace("/", ".") for each in tests]
+    tables = [each.removeprefix("tests.").removeprefix("jetstream.") for each in names]
     modes = [found for room, found in MODES.items() if name(path).startswith(room)]
-    return tables + (modes[0] if modes else [])
+    count = len(own)
+    return tables[:count] + (modes[0] if modes else []) + tables[count:]
 
 
 def found_by(mutant: Mutant) -> str:
@@ -174,8 +200,8 @@ def found_by(mutant: Mutant) -> str:
     for key in before:
         if is_fresh(key, mutation.core):
             del sys.modules[key]
-    signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(LONGEST)
+    signal.signal(signal.SIGPROF, _too_long)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)  # not by the clock: others may use the machine
     finder = ""
     try:
         for finder in finders(path):
@@ -184,7 +210,7 @@ def found_by(mutant: Mutant) -> str:
     except BaseException:  # whatever it is, it was found
         return finder
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         sys.meta_path.remove(mutation)
         for key in [key for key in sys.modules if is_fresh(key)]:
             del sys.modules[key]
@@ -195,20 +221,107 @@ def _too_long(*_: object) -> None:
     raise TimeoutError("it does not end")
 
 
+def unchanged(path: Path) -> Mutant:
+    """Return the mutant without a mistake: nobody may find it, or all scores would be wrong."""
+    text = ast.unparse(ast.parse(path.read_text(encoding="utf-8")))
+    return Mutant(name(path), 0, "-", "(no change)", text)
+
+
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Return the mutants that change nothing that matters, each with the reason."""
+    found: dict[tuple[str, str, str], str] = {}
+    for block in EQUIVALENT.read_text(encoding="utf-8").split("\n\n"):
+        lines = [line for line in block.splitlines() if line and not line.startswith("#")]
+        if lines:
+            module, where = lines[0].split()
+            found[module, where, lines[1].strip()] = " ".join(line.strip() for line in lines[2:])
+    return found
+
+
+class Score(NamedTuple):
+    """The outcome for one module."""
+
+    made: int
+    equivalent: int
+    left: list[Mutant]
+
+    @property
+    def share(self) -> float:
+        """The found mutants in percent of those that could be found."""
+        possible = self.made - self.equivalent
+        return 100.0 * (possible - len(self.left)) / max(1, possible)
+
+
+def score(module: str, jobs: int = 0, again: bool = False) -> Score:
+    """Make every mutant of a module, and let its tests and modes look for each."""
+    every = list(mutants(ROOT / module))
+    made = every
+    if again:
+        before = [tuple(each) for each in read_scores()[module]["left"]]
+        made = [mutant for mutant in every if (mutant.where, mutant.shown) in before]
+    known = equivalents()
+    with ProcessPoolExecutor(jobs or os.cpu_count()) as pool:
+        finder, *results = pool.map(found_by, [unchanged(ROOT / module), *made])
+    if finder:
+        raise RuntimeError(f"{finder} fails for {module} without a mistake")
+    missed = [mutant for mutant, finder in zip(made, results) if not finder]
+    left = [each for each in missed if (module, each.where, each.shown) not in known]
+    same = [each for each in every if (module, each.where, each.shown) in known]
+    return Score(len(every), len(same), left)
+
+
+def read_scores() -> dict[str, Any]:
+    """Return the scores that were kept."""
+    scores: dict[str, Any] = json.loads(SCORES.read_text()) if SCORES.exists() else {}
+    return scores
+
+
+def store(module: str, found: Score) -> None:
+    """Keep a score, with the date and the version of Python."""
+    scores = read_scores()
+    scores[module] = {
+        "mutants": found.made,
+        "equivalent": found.equivalent,
+        "left": [[mutant.where, mutant.shown] for mutant in found.left],
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
+    SCORES.write_text(json.dumps(scores, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def table() -> list[str]:
+    """Return the scores as the rows of docs/reliability.md."""
+    rows = []
+    for module, found in sorted(read_scores().items()):
+        possible = found["mutants"] - found["equivalent"]
+        share = 100.0 * (possible - len(found["left"])) / possible
+        numbers = f"{found['mutants']} | {found['equivalent']} | {len(found['left'])}"
+        rows.append(f"| `{module}` | {numbers} | {share:.1f} % | {found['date']} |")
+    return rows
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim.mutate")
     parser.add_argument("modules", nargs="*", help="such as jetstream/pull/consume.py")
     parser.add_argument("--jobs", type=int, default=0, help="processes; 0: one for each core")
+    parser.add_argument("--again", action="store_true", help="only those that were not found")
+    parser.add_argument("--store", action="store_true", help="keep the scores in scores.json")
+    parser.add_argument("--table", action="store_true", help="print the kept scores, and end")
     options = parser.parse_args()
+    if options.table:
+        print("\n".join(table()))
+        return 0
     for module in options.modules or USUAL:
-        made = list(mutants(ROOT / module))
-        with ProcessPoolExecutor(options.jobs or os.cpu_count()) as pool:
-            results = list(pool.map(found_by, made, chunksize=4))
-        left = [mutant for mutant, finder in zip(made, results) if not finder]
-        share = 100.0 * (len(made) - len(left)) / max(1, len(made))
-        print(f"{module}: {len(made)} mutants, {share:.1f} % found", flush=True)
-        for mutant in left:
-            print(f"  {mutant.line}: {mutant.shown}", flush=True)
+        found = score(module, options.jobs, options.again)
+        print(
+            f"{module}: {found.made} mutants, {found.share:.1f} % found, "
+            f"{found.equivalent} equivalent",
+            flush=True,
+        )
+        for mutant in found.left:
+            print(f"  {mutant.line} {mutant.where}: {mutant.shown}", flush=True)
+        if options.store:
+            store(module, found)
     return 0
 
 

@@ -13,6 +13,7 @@ O6   at the end nothing is left behind: subscriptions, orders; of consumers thos
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from jetstream.api.client import ApiClient
@@ -42,7 +43,7 @@ class Ordering(World):
 
     def begin(self) -> None:
         rng = self.rng
-        self.server = self.model = Server(self)
+        self.server = self.model = Server(self, self.release)
         for _ in range(rng.randrange(4)):
             self.server.add(b"early")
         self.count = rng.randrange(1, 13)
@@ -184,9 +185,12 @@ class Ordering(World):
         self._api_is("absent", seconds)
 
     def fault_crowd(self, seconds: float) -> None:
+        """Refuse pulls: without a word and for good, or aloud and for a while."""
         self.silent = True
         for consumer in self.server.each():
-            consumer.max_waiting = 0
+            before, consumer.max_waiting = consumer.max_waiting, 0
+            if self.release.refuses_aloud:
+                self._sick(seconds, partial(setattr, consumer, "max_waiting", before))
 
     def fault_lost_pull(self, seconds: float) -> None:
         for consumer in self.server.each():

@@ -77,8 +77,8 @@ MUTANTS = [
     (
         "another stream is read from the old place",
         "ordered.cursor",
-        "        self.start = 0\n        self._eldest",
-        "        self._eldest",
+        "        self.start = 0\n        self._fence",
+        "        self._fence",
         "recreated",
     ),
     (

@@ -22,7 +22,7 @@ from jetstream.push.machine import Push
 from jetstream.testing.sim.push_model import PushModel
 from natsproto.errors import ConnectionClosed, NatsError
 from tests.sim.pushing import HEARTBEAT, LARGEST
-from tests.sim.scenarios import BLOCKS, require
+from tests.sim.scenarios import require
 from tests.sim.world import Task, World
 
 FAULTS = ["cut", "stall", "silence", "hole", "kill", "delete", "delete", "restart"]
@@ -40,7 +40,9 @@ class OrderedPushing(World):
         rng = self.rng
         self.count = rng.randrange(1, 13)
         self.handling = rng.choice((0.0, 0.0, 0.01, 0.2))
-        self.model = PushModel(self, window=rng.choice((100, 200)), most_window=400)
+        self.model = PushModel(
+            self, window=rng.choice((100, 200)), most_window=400, release=self.release
+        )
         self.model.late_answers = rng.random() < 0.5
         self.left_to_add = self.count
         for _ in range(self.count):
@@ -56,7 +58,7 @@ class OrderedPushing(World):
 
     def _add(self) -> None:
         self.left_to_add -= 1
-        self.model.add(b"x" * self.rng.choice((0, 1, 30)), self.rng.choice(BLOCKS))
+        self.model.add(b"x" * self.rng.choice((0, 1, 30)), self.rng.choice(self.blocks))
         self.model.pump()
 
     async def _iterate(self) -> None:

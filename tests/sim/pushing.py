@@ -26,7 +26,7 @@ from jetstream.testing.sim.push_model import PushModel
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
 from tests.effects import will_publish
-from tests.sim.scenarios import BLOCKS, require
+from tests.sim.scenarios import require
 from tests.sim.world import Task, World
 
 ANNOUNCED = ["cut", "stall"]
@@ -49,7 +49,9 @@ class Pushing(World):
         self.count = rng.randrange(1, 13)
         self.handling = rng.choice((0.0, 0.0, 0.01, 0.2))
         self.limit = 0 if self.flow_control else rng.choice((0, 0, 1, 3))
-        self.model = PushModel(self, window=rng.choice((100, 200)), most_window=400)
+        self.model = PushModel(
+            self, window=rng.choice((100, 200)), most_window=400, release=self.release
+        )
         self.consumer = self.model.add_consumer("C", self._config())
         self.left_to_add = self.count
         for _ in range(self.count):
@@ -95,7 +97,7 @@ class Pushing(World):
 
     def _add(self) -> None:
         self.left_to_add -= 1
-        self.model.add(b"x" * self.rng.choice((0, 1, 30)), self.rng.choice(BLOCKS))
+        self.model.add(b"x" * self.rng.choice((0, 1, 30)), self.rng.choice(self.blocks))
         self.model.pump()
 
     async def _iterate(self) -> None:

@@ -49,11 +49,6 @@ ANNOUNCED = ["cut", "election", "shutdown", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_pull", "crowd"]
 LONGEST_ABSENCE = 2.0
 LOOKUP = re.compile(rb"H?MSG _INBOX\.\w+\.i\w+ ")  # the answer to one is no heartbeat
-BLOCKS = [  # I11
-    None,
-    b"NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
-    b"NATS/1.0\r\nNats-Pin-Id: 7VYBCKhjZNPReeeRtnh3D7\r\n\r\n",
-]
 
 
 class Pulls(World):
@@ -85,14 +80,14 @@ class Pulls(World):
     faults: tuple[str, ...] = ()  # besides
 
     def make_model(self, **config: Any) -> Model:
-        return Model(self, **config)
+        return Model(self, release=self.release, **config)
 
     def set_up(self) -> None:
         raise NotImplementedError
 
     def _add(self) -> None:
         self.left_to_add -= 1
-        block = self.rng.choice(BLOCKS)
+        block = self.rng.choice(self.blocks)  # I11
         self.model.add(b"x" * self.rng.choice((0, 1, 30)), block)
         self.model.pump()
 
@@ -332,7 +327,7 @@ class Publishing(World):
     def begin(self) -> None:
         rng = self.rng
         self.count = rng.randrange(1, 20)
-        self.model = Model(self)
+        self.model = Model(self, release=self.release)
         self.pause = rng.choice((0.0, 0.0, 0.05, 0.3))
         self.ids = rng.random() < 0.5
         self.retries = rng.choice((0, 2))

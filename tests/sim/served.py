@@ -6,7 +6,6 @@ from typing import Any
 
 from jetstream import JetStream
 from jetstream.testing.sim.service import JetStreamService
-from jetstream.testing.sim.simulation import INFO
 from natsproto.client import Client
 from natsproto.testing.sim.server import CoreServer
 from tests.effects import will_publish
@@ -22,9 +21,9 @@ class Served(World):
     def serve(self) -> None:
         """Make the server, and a client of it."""
         self.server = CoreServer(self.rng)  # type: ignore[arg-type]
-        self.service = JetStreamService(self)
+        self.service = JetStreamService(self, self.release)
         self.server.services.append(self.service)
-        self.info = INFO
+        self.info = self.release.info()
         self.client = Client(self.connection, self.host.port)
         self.js = JetStream(self.client, timeout=self.timeout)
 

@@ -10,6 +10,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jetstream.testing.sim.releases import NEWEST
 from natsproto.connection import Connection
 from natsproto.connection.tokens import Numbers
 from natsproto.errors import NatsError
@@ -21,10 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from jetstream.testing.sim.pull_model import Model
+    from jetstream.testing.sim.releases import Release
     from natsproto.testing.sim.host import Host
     from natsproto.testing.sim.link import Link
 
 MOST_STEPS = 20_000
+BLOCKS = [  # headers of messages that look like those of statuses
+    None,
+    b"NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
+    b"NATS/1.0\r\nNats-Pin-Id: 7VYBCKhjZNPReeeRtnh3D7\r\n\r\n",
+]
+STATUS_BLOCKS = [  # those that older servers pass on; newer ones remove their status lines
+    b"NATS/1.0 100 Idle Heartbeat\r\n\r\n",
+    b"NATS/1.0 404 No Messages\r\n\r\n",
+    b"NATS/1.0 408 Request Timeout\r\n\r\n",
+    b"NATS/1.0 409 Consumer Deleted\r\n\r\n",
+    b"NATS/1.0 503\r\n\r\n",
+]
 
 
 class Violation(AssertionError):
@@ -46,6 +60,8 @@ class Task(tasks.Task):
 
 class World(world.World):
     """The simulated world and its clock. Subclasses are scenarios with their invariants."""
+
+    release: Release = NEWEST  # of the server; modes.py has scenarios with older ones
 
     def __init__(self, seed: int, verbose: bool = False) -> None:
         self.seed = seed
@@ -76,8 +92,15 @@ class World(world.World):
         self.connection = Connection(options, rng=self.rng, tokens=Numbers())
         self.host = self.add_host(self.connection)
         self.session = self.host.session
+        if self.release is not NEWEST:
+            self.info = self.release.info()
         self.prefix = "$JS.API"
         self.timeout = 2.0
+
+    @property
+    def blocks(self) -> list[bytes | None]:
+        """The headers that messages of others may have."""
+        return BLOCKS + (STATUS_BLOCKS if self.release.keeps_status_lines else [])
 
     @property
     def model(self) -> Model:

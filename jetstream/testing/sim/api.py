@@ -107,7 +107,7 @@ class Api:
 
     def _account(self, words: list[str], body: Answer) -> Answer:
         consumers = len(self._service.consumers())
-        level = {"level": 4, "total": 0, "errors": 0}
+        level = {"level": self._service.release.level, "total": 0, "errors": 0}
         return {"streams": len(self._service.assets), "consumers": consumers, "api": level}
 
     def _create_stream(self, words: list[str], body: Answer) -> Answer:
@@ -200,9 +200,10 @@ class Api:
         message = {
             "subject": found.subject,
             "seq": found.seq,
-            "data": b2a_base64(found.data).decode().strip(),
             "time": stamp(found.time),
         }
+        if found.data:
+            message["data"] = b2a_base64(found.data).decode().strip()
         if found.block is not None:
             message["hdrs"] = b2a_base64(found.block).decode().strip()
         return {"message": message}
@@ -212,7 +213,7 @@ class Api:
         if assets is None:
             return error(*STREAM_NOT_FOUND)
         if not assets.stream.remove(body["seq"]):
-            return error(404, 10043, "message with sequence %d not found" % body["seq"])
+            return error(400, 10043, "sequence %d not found" % body["seq"])
         return {"success": True}
 
     def _direct(self, peer: Peer, pub: Pub, words: list[str]) -> bool:
@@ -223,8 +224,14 @@ class Api:
         if len(words) > 1:
             body = {"last_by_subj": ".".join(words[1:])}
         if "batch" in body or "multi_last" in body:
-            self._direct_batch(peer, pub, assets, body)
-            return True
+            if self._service.release.gets_batches:
+                self._direct_batch(peer, pub, assets, body)
+                return True
+            if "multi_last" in body:  # it reads only the fields that it knows
+                peer.deliver(
+                    pub.raw_reply, pub.raw_reply, b"", status_block("408 Empty Request"), b""
+                )
+                return True
         found = _find(assets, body)
         if found is None:
             block, data = status_block("404 Message Not Found"), b""
@@ -251,7 +258,8 @@ class Api:
         last = 0
         for each in page:
             left -= 1
-            block = _direct_block(assets, each, "Nats-Num-Pending: %d" % left)
+            place = "Nats-Num-Pending: %d\r\nNats-Last-Sequence: %d" % (left, last)
+            block = _direct_block(assets, each, place)
             peer.deliver(reply, reply, b"", block, each.data)
             last = each.seq
         lines = "Nats-Num-Pending: %d\r\nNats-Last-Sequence: %d\r\n" % (left, last)

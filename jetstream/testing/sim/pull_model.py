@@ -1,7 +1,8 @@
 """A model of a server with one stream and one pull consumer, as clients see it.
 
-Times come from a clock that also runs its timers; bytes go out as nats-server 2.15.1 writes them.
-tests/sim/test_model.py replays the transcripts of a real server against it.
+Times come from a clock that also runs its timers; bytes go out as nats-server writes them, in one
+of its releases. tests/sim/test_model.py and test_releases.py replay the transcripts of real servers
+against it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import json
 from natsproto.testing.sim.peer import Peer, status_block
 from natsproto.testing.sim.port import NANO
 
+from .releases import release_of
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
     from natsproto.wire.frames import Pub
+
+    from .releases import Release
 
     class Clock(Protocol):
         """The time, and what is to happen; natsproto.testing.sim.clock.Clock is one."""
@@ -96,9 +101,9 @@ class Model:
         self._name = name
         self.lookups: int = 0
         self.exists: bool = (
-            True  # False: the consumer is gone, and pulls of it are answered with 503
+            True  # False: the consumer is gone, and pulls of it are answered with 503, or not
         )
-        self.old: bool = False  # a server before 2.11: those pulls are answered with nothing
+        self.release: Release = release_of(config)
         self.max_waiting: int = config.get("max_waiting", 512)
         self.max_ack_pending: int = config.get("max_ack_pending", 1000)
         self.max_batch: int = config.get("max_batch", 0)
@@ -142,7 +147,8 @@ class Model:
         body = json.loads(data)
         request = Request(peer, reply, body, self._clock.now)
         self.pulls.append(request)
-        if self.old and not self.exists:
+        if not self.release.answers_absent and not (self.exists and self.leader):
+            self.swallowed += 1
             return
         if not self.leader or not self.exists:
             absent = status_block("503", header=f"Nats-Subject: {self._next.decode()}\r\n")
@@ -200,7 +206,8 @@ class Model:
         if len(self.waiting) >= self.max_waiting:
             self.waiting = [each for each in self.waiting if self._interest(each)]
         if len(self.waiting) >= self.max_waiting:
-            return "" if request.heartbeat else "409 Exceeded MaxWaiting"
+            aloud = self.release.refuses_aloud or not request.heartbeat
+            return "409 Exceeded MaxWaiting" if aloud else ""
         return None
 
     def _acked(self, subject: bytes, data: bytes) -> None:
@@ -232,7 +239,7 @@ class Model:
 
     def add(self, data: bytes, block: bytes | None = None) -> Stored:
         """Store a message."""
-        message = Stored(len(self.stored) + 1, data, block)
+        message = Stored(len(self.stored) + 1, data, self.release.stored_block(block))
         self.unacked += 1
         self.stored.append(message)
         return message
@@ -279,7 +286,10 @@ class Model:
             return
         for request in [each for each in self.waiting if each.once]:
             self.waiting.remove(request)
-            self._end(request, "404 No Messages")
+            if request.brought and self.release.times_out_part:
+                self._end(request, "408 Request Timeout", pending=True)
+            else:
+                self._end(request, "404 No Messages")
 
     def _delivered_block(self, message: Stored) -> bytes | None:
         return message.block

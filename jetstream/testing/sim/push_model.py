@@ -14,6 +14,7 @@ from natsproto.testing.sim.peer import status_block
 from natsproto.testing.sim.port import NANO
 
 from .pull_model import Stored
+from .releases import release_of
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Pub
 
     from .pull_model import Clock
+    from .releases import Release
 
 WINDOW = 2 * 1024 * 1024
 MOST_WINDOW = 32 * 1024 * 1024
@@ -221,6 +223,7 @@ class PushModel:
         self.domain: bytes = config.get("domain", "").encode()
         self.window: int = config.get("window", WINDOW)
         self.most_window: int = config.get("most_window", MOST_WINDOW)
+        self.release: Release = release_of(config)
         self.stored: list[Stored] = []
         self.consumers: OrderedDict[str, PushConsumer] = OrderedDict()
         self.peers: list[Peer] = []
@@ -326,7 +329,7 @@ class PushModel:
 
     def add(self, data: bytes, block: bytes | None = None) -> Stored:
         """Store a message."""
-        message = Stored(len(self.stored) + 1, data, block)
+        message = Stored(len(self.stored) + 1, data, self.release.stored_block(block))
         self.stored.append(message)
         return message
 

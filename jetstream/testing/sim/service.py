@@ -15,6 +15,7 @@ from natsproto.testing.sim.port import NANO
 from .api import Api
 from .consumers import EPHEMERAL, StreamPull, StreamPush
 from .push_model import PushModel
+from .releases import NEWEST
 from .stream import Refused, Stream
 
 TYPE_CHECKING: bool = False
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Pub
 
     from .pull_model import Clock
+    from .releases import Release
     from .stream import StoredMessage
 
     Consumer: TypeAlias = "StreamPull | StreamPush"
@@ -40,7 +42,7 @@ class Assets:
     def __init__(self, service: JetStreamService, stream: Stream) -> None:
         self._service = service
         self.stream: Stream = stream
-        self.pushes: PushModel = PushModel(service.clock, stream.name)
+        self.pushes: PushModel = PushModel(service.clock, stream.name, release=service.release)
         self.consumers: OrderedDict[str, Consumer] = OrderedDict()
 
     def add(self, name: str, config: dict[str, Any]) -> Consumer:
@@ -95,8 +97,9 @@ class Assets:
 class JetStreamService:
     """The part of a simulated server that is JetStream."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, release: Release = NEWEST) -> None:
         self.clock: Clock = clock
+        self.release: Release = release
         self.assets: OrderedDict[str, Assets] = OrderedDict()
         self._api = Api(self)
         self._peers: list[Peer] = []
@@ -150,6 +153,13 @@ class JetStreamService:
         stream, _, name = pub.subject[len(_NEXT) :].partition(".")
         assets = self.assets.get(stream)
         consumer = assets.consumers.get(name) if assets is not None else None
+        if not self.release.answers_absent and (consumer is None or not self.leader):
+            return True
+        if isinstance(consumer, StreamPush) and self.leader:
+            peer.deliver(
+                pub.raw_reply, pub.raw_reply, b"", status_block("409 Consumer is push based"), b""
+            )
+            return True
         if not isinstance(consumer, StreamPull) or not self.leader:
             return False
         if self.lose_pulls:
@@ -216,7 +226,9 @@ class JetStreamService:
 
     def create(self, config: dict[str, Any]) -> Assets:
         """Create a stream."""
-        assets = self.assets[config["name"]] = Assets(self, Stream(config, self.clock.now))
+        assets = self.assets[config["name"]] = Assets(
+            self, Stream(config, self.clock.now, self.release)
+        )
         for peer in self._peers:
             assets.pushes.subscribed(peer)
         return assets

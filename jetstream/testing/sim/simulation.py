@@ -15,17 +15,13 @@ from natsproto.testing.sim import simulation
 from natsproto.testing.sim.steps import with_data
 from natsproto.wire.frames import Msg, Pub
 
+from .releases import NEWEST, find_release
 from .service import JetStreamService
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.wire.frames import Frame
 
-#: How the server introduces itself.
-INFO = (
-    b'INFO {"server_id":"SIMULATED","server_name":"simulated","version":"2.15.1","proto":1,'
-    b'"headers":true,"jetstream":true,"api_lvl":4,"max_payload":1048576} \r\n'
-)
 _NEXT = "$JS.API.CONSUMER.MSG.NEXT."
 _CALL = "$JS.API."
 _ACK = "$JS.ACK."
@@ -37,13 +33,17 @@ class Simulation(simulation.Simulation):
 
     seed: chooses everything that is random; the same seed produces the same run
     delay: how long data is on its way, in seconds and in one direction
+    server: the release of nats-server that is simulated, "2.15.1", "2.12.0" or "2.10.25"
     """
 
-    def __init__(self, seed: int = 0, *, delay: float = 0.001) -> None:
+    def __init__(
+        self, seed: int = 0, *, delay: float = 0.001, server: str = NEWEST.version
+    ) -> None:
         super().__init__(seed, delay=delay)
-        self.info = INFO
+        release = find_release(server)
+        self.info: bytes = release.info()
         #: Streams, consumers and their faults.
-        self.jetstream: JetStreamService = JetStreamService(self)
+        self.jetstream: JetStreamService = JetStreamService(self, release)
         self.server.services.append(self.jetstream)
 
     def __enter__(self) -> Simulation:

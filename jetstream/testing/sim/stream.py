@@ -10,10 +10,14 @@ from __future__ import annotations
 from natsproto.testing.sim.port import EPOCH, NANO
 from natsproto.wire.subjects import matches
 
+from .releases import NEWEST
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from .releases import Release
 
 WRONG_SEQUENCE = (400, 10071, "wrong last sequence: %d")
 WRONG_ID = (400, 10070, "wrong last msg ID: %s")
@@ -79,8 +83,9 @@ class StoredMessage:
 class Stream:
     """The messages and the configuration of a stream."""
 
-    def __init__(self, config: dict[str, Any], now: float) -> None:
+    def __init__(self, config: dict[str, Any], now: float, release: Release = NEWEST) -> None:
         self.name: str = config["name"]
+        self.release: Release = release
         self.config: dict[str, Any] = config
         self.created: float = now
         self.messages: list[StoredMessage] = []
@@ -153,6 +158,7 @@ class Stream:
 
         Raises Refused.
         """
+        block = self.release.stored_block(block)
         key = header(block, "Nats-Msg-Id")
         if key and key in self._ids:
             return self._ids[key], True
@@ -177,12 +183,13 @@ class Stream:
         self._expect(header(block, "Nats-Expected-Last-Sequence"), self.last_seq)
         expected = header(block, "Nats-Expected-Last-Subject-Sequence")
         if expected:
-            own = header(block, "Nats-Expected-Last-Subject-Sequence-Subject") or subject
-            last = self.last([own])
+            other = header(block, "Nats-Expected-Last-Subject-Sequence-Subject")
+            last = self.last([other if other and self.release.looks_at_subject else subject])
             self._expect(expected, last[-1].seq if last else 0)
         last_id = header(block, "Nats-Expected-Last-Msg-Id")
         if last_id and self._ids.get(last_id) != self.last_seq:
-            raise Refused(WRONG_ID[0], WRONG_ID[1], WRONG_ID[2] % last_id)
+            own = [key for key in self._ids if self._ids[key] == self.last_seq]
+            raise Refused(WRONG_ID[0], WRONG_ID[1], WRONG_ID[2] % (own or [""])[0])
         most = self.config.get("max_msg_size", -1)
         if most >= 0 and len(block or b"") + len(data) > most:
             raise Refused(*TOO_LARGE)
@@ -239,7 +246,7 @@ class Stream:
         state: dict[str, Any] = {
             "messages": len(self.messages),
             "bytes": sum([each.size for each in self.messages]),
-            "first_seq": self.first_seq,
+            "first_seq": self.first_seq if self.last_seq else 0,
             "last_seq": self.last_seq,
             "num_subjects": len(subjects),
             "num_deleted": self.last_seq - self.first_seq + 1 - len(self.messages),

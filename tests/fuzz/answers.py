@@ -1,0 +1,259 @@
+"""What holds for any data that a server or another client may send above the wire protocol.
+
+Each check takes the bytes of one input. Only documented errors may be raised, the values that are
+returned have the types that are promised, and functions that read the same thing agree.
+
+    api       a response of the JetStream API: errors, information, stored messages, listings
+    ack       a reply subject `$JS.ACK...` in both formats, as metadata, and in an ordered consumer
+    advisory  an advisory or a metric
+    stored    a message of a bucket or an object store: entries, object infos, direct get
+    service   a request to a service and its monitoring, and what its clients read
+    info      INFO, when a connection begins and later
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from jetstream.advisories.kinds import decode_advisory, read_advisory
+from jetstream.api.client import read_reply
+from jetstream.api.counters import read_counter
+from jetstream.api.listing import read_missing, read_offline
+from jetstream.api.metadata import read_consumer_seq, read_metadata, read_place
+from jetstream.api.republished import republished, scheduled
+from jetstream.api.stored import StoredMsg, page_end, read_direct, read_stored
+from jetstream.errors import InvalidResponse, JetStreamError, NotJetStreamMessage
+from jetstream.kv.entry import delivered_entry, stored_entry
+from jetstream.machine.policy import KEEP
+from jetstream.message import JsMsg
+from jetstream.objects.info import read_info
+from jetstream.ordered.cursor import Cursor
+from jetstream.schema.account_info import AccountInfo
+from jetstream.schema.consumer_info import ConsumerInfo
+from jetstream.schema.pub_ack import PubAck
+from jetstream.schema.stream_info import StreamInfo
+from jetstream.schema.timestamp import Timestamp
+from jetstream.services.errors import service_error
+from jetstream.services.responses import ServiceInfo, ServicePing, ServiceStats, read_response
+from natsproto.errors import HeaderError, InvalidValue, NatsError
+from natsproto.wire.frames import Info, Msg
+from natsproto.wire.parser import Parser
+from tests.connection.support import PONG, Wire
+from tests.jetstream.service_stage import ServiceStage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jetstream.schema.fields import Fields
+
+#: Errors that readers of responses may raise; JetStreamError includes those of the API.
+EXPECTED = (JetStreamError, InvalidResponse, HeaderError)
+CLASSES = (StreamInfo, ConsumerInfo, AccountInfo, PubAck)
+MOST_REPLY = 4000
+
+
+def check_api(data: bytes) -> None:
+    """Check a response of the API."""
+    try:
+        answer = read_reply(data)
+    except EXPECTED:
+        return
+    for read in (*(cls.from_json for cls in CLASSES), read_missing, read_offline):
+        try:
+            found: Any = read(answer)
+        except EXPECTED:
+            continue
+        repr(found)
+        if hasattr(found, "to_json"):
+            _check_json(found)
+    try:
+        msg = read_stored("S", answer)
+    except EXPECTED:
+        return
+    assert isinstance(msg.seq, int), "a sequence is a number"
+    assert isinstance(msg.subject, str), "a subject is text"
+    _check_stored(msg)
+
+
+def _check_json(found: Fields) -> None:
+    """Check that what was read can be written, unless a number is out of its range."""
+    try:
+        assert isinstance(found.to_json(), dict)
+    except InvalidValue:
+        pass
+
+
+def _check_stored(msg: StoredMsg) -> None:
+    entry = stored_entry(msg, "b", "key")
+    assert entry.deleted == (entry.operation != "PUT")
+    for read in (republished, scheduled, read_counter):
+        with suppress(*EXPECTED):
+            read(msg)
+
+
+def check_ack(data: bytes) -> None:
+    """Check a reply subject, or several, one on each line."""
+    replies = data[:MOST_REPLY].split(b"\n")
+    for reply in replies:
+        try:
+            metadata = read_metadata(reply)
+        except NotJetStreamMessage:
+            metadata = None
+        place = read_place(reply)
+        number = read_consumer_seq(reply)
+        if metadata is not None:
+            assert place is not None
+            assert place[1:] == (metadata.stream_seq, metadata.consumer_seq)
+            assert number == metadata.consumer_seq
+            assert min(metadata.delivered, metadata.timestamp_ns, metadata.pending) >= 0
+        elif place is not None:
+            assert place[2] == number
+        msg = JsMsg(Msg(b"s", 1, reply), None)  # type: ignore[arg-type]
+        try:
+            assert msg.metadata == metadata
+        except NotJetStreamMessage:
+            assert metadata is None
+    _check_order(replies)
+
+
+def _check_order(replies: list[bytes]) -> None:
+    """Check that messages that an ordered consumer takes at once are those that it would take."""
+    one_by_one, at_once = _cursor(), _cursor()
+    verdicts = [one_by_one.admit(reply) for reply in replies]
+    if at_once.admit_all(replies):
+        assert set(verdicts) == {KEEP}
+        assert (at_once.start, at_once.consumer_seq) == (one_by_one.start, one_by_one.consumer_seq)
+
+
+def _cursor() -> Cursor:
+    cursor = Cursor("S", "o", {"deliver_policy": "all"})
+    cursor.next_consumer()
+    cursor.installed({"name": "o_1", "delivered": {"consumer_seq": 0, "stream_seq": 0}})
+    return cursor
+
+
+def check_advisory(data: bytes) -> None:
+    """Check an advisory: whatever it is, the reader gets an event."""
+    found = decode_advisory(data)
+    repr(found)
+    _check_json(found)
+    assert read_advisory(Msg(b"$JS.EVENT.ADVISORY.X", 1, b"", data)) == found
+
+
+def check_stored(data: bytes) -> None:
+    """Check a message of a bucket: the reply subject, the headers and the payload, by lines."""
+    reply, _, rest = data.partition(b"\n")
+    block, _, payload = rest.partition(b"\0")
+    msg = Msg(b"$KV.b.key", 1, reply, payload, block or None)
+    if read_place(reply) is not None:  # the machine lets no other pass
+        try:
+            entry = delivered_entry(msg, "b", "$KV.b.")
+        except InvalidResponse:
+            pass
+        else:
+            assert entry.revision >= 0
+            assert entry.key == "key"
+    for read in (read_direct, page_end):
+        with suppress(*EXPECTED):
+            found = read(msg)
+            if isinstance(found, StoredMsg):
+                _check_stored(found)
+    try:
+        info = read_info(payload, Timestamp(0))
+    except InvalidResponse:
+        return
+    assert info.name
+    _check_json(info)
+
+
+class _Service:
+    """A service that answers what it gets; made once."""
+
+    def __init__(self) -> None:
+        self.stage = ServiceStage()
+        service = self.stage.service()
+        service.add_endpoint("echo", self._handle)
+        self.stage.run(service.start())
+        self.running = self.stage.start(service.run())
+        self.stage.settle()
+        self.sids = sorted(self.stage.subs)
+
+    def _handle(self, request: Any) -> bytes:
+        repr(request)
+        try:
+            request.json()
+        except (ValueError, RecursionError):
+            pass
+        try:
+            headers = request.headers
+        except HeaderError:
+            headers = None
+        if headers is not None and "fail" in headers:
+            raise KeyError(headers["fail"])
+        return bytes(request.data)
+
+
+_service: list[_Service] = []
+
+
+def check_service(data: bytes) -> None:
+    """Check a request to each subject of a service, and the same data as a response of one."""
+    if not _service:
+        _service.append(_Service())
+    served = _service[0]
+    head, _, rest = data.partition(b"\n")
+    block, _, payload = rest.partition(b"\0")
+    # What the server forwards: no whitespace in subjects; the sizes are always right.
+    reply = head.translate(None, b" \t\r\n\0\f\v")[:200] or b"_INBOX.x"
+    sid = served.sids[len(data) % len(served.sids)]
+    served.stage.wire.data(
+        b"HMSG echo %d %s %d %d\r\n" % (sid, reply, len(block), len(block) + len(payload))
+        + block + payload + b"\r\n"
+    )  # fmt: skip
+    served.stage.settle()
+    served.stage.pubs.clear()
+    served.stage.tasks = [task for task in served.stage.tasks if not task.done]
+    assert served.stage.connection.state == "CONNECTED", served.stage.connection.state
+    assert not served.running.done, f"the service ended: {served.running.error!r}"
+    _check_client(Msg(b"_INBOX.x", 1, b"", payload, block or None))
+
+
+def _check_client(msg: Msg) -> None:
+    error = service_error(msg)
+    if error is not None:
+        assert isinstance(error.code, int)
+    for verb, cls in (("PING", ServicePing), ("INFO", ServiceInfo), ("STATS", ServiceStats)):
+        with suppress(InvalidResponse):
+            repr(read_response(cls, verb, msg.data))
+
+
+def check_info(data: bytes) -> None:
+    """Check INFO: a connection takes it or ends, at the beginning and later, and never raises."""
+    body = data.translate(None, b"\r\n")
+    line = b"INFO " + body + b"\r\n"
+    first = Wire().connect().opened().data(line)
+    assert first.connection.state
+    later = Wire().up().data(line)
+    if later.connection.state == "CONNECTED":
+        later.data(PONG)
+    try:
+        frames = Parser().feed(line)
+    except NatsError:
+        return
+    for frame in frames:
+        assert isinstance(frame, Info)
+        assert isinstance(frame.max_payload, int)
+        assert isinstance(frame.headers, bool)
+        assert isinstance(frame.version, str)
+        assert all(isinstance(url, str) for url in frame.connect_urls)
+
+
+CHECKS: dict[str, Callable[[bytes], None]] = {
+    "api": check_api,
+    "ack": check_ack,
+    "advisory": check_advisory,
+    "stored": check_stored,
+    "service": check_service,
+    "info": check_info,
+}

@@ -1,0 +1,317 @@
+"""Calls that deliver messages of a stream: pulled, pushed and in order; and acknowledgments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .coroutines import call, plain
+from .stage import FOR_GOOD
+
+if TYPE_CHECKING:
+    from jetstream import Consumer, JsMsg
+
+    from .stage import Stage
+
+# A single server answers with an error.
+plain(
+    {
+        "Consumer.step_down": lambda on: on.js.bind_consumer("S", "c").step_down(),
+        "BoundConsumer.step_down": lambda on: on.js.bind_consumer("S", "pinned").step_down(),
+    },
+    fails=True,
+)
+plain(
+    {
+        "BoundConsumer.info": lambda on: on.js.bind_consumer("S", "c").info(),
+        "Consumer.info": lambda on: on.js.bind_consumer("S", "pinned").info(),
+    }
+)
+
+COUNT = 5
+
+
+async def _consumer(on: Stage) -> Consumer:
+    """Create a consumer of COUNT messages that are not redelivered, with the swept client."""
+    name = "p" + on.tag
+    subject = "s.pull" + on.tag
+    await on.other.create_or_update_consumer(
+        "S", durable_name=name, ack_wait=FOR_GOOD, filter_subject=subject, deliver_policy="new"
+    )
+    on.clean(lambda: on.other.delete_consumer("S", name))
+    for number in range(COUNT):
+        await on.other.publish(subject, b"%d" % number)
+    return await on.js.consumer("S", name)
+
+
+async def _all_there(consumer: Consumer, got: list[JsMsg]) -> None:
+    """Fetch the rest with the same handle: no message is lost."""
+    while len(got) < COUNT:
+        rest = await consumer.fetch(COUNT, expires=2.0)
+        assert len(rest), f"only {sorted(int(msg.data) for msg in got)} of {COUNT} came"
+        got += rest
+    assert sorted(int(msg.data) for msg in got) == list(range(COUNT))
+
+
+@call("Fetch.__await__", grace=1.0)
+async def fetch(on: Stage) -> None:
+    consumer = await _consumer(on)
+    got: list[JsMsg] = []
+
+    async def use() -> None:
+        got.extend(await consumer.fetch(COUNT, expires=on.timeout))
+
+    await on(use())
+    await _all_there(consumer, got)
+
+
+@call("Fetch.__anext__", "Fetch.aclose", grace=1.0)
+async def iter_fetch(on: Stage) -> None:
+    consumer = await _consumer(on)
+    got: list[JsMsg] = []
+
+    async def use() -> None:
+        messages = consumer.fetch(COUNT, expires=on.timeout)
+        async for msg in messages:
+            got.append(msg)  # noqa: PERF401 - those that came before it was canceled count
+        if hasattr(messages, "aclose"):  # not without an event loop
+            await messages.aclose()
+
+    await on(use())
+    await _all_there(consumer, got)
+
+
+@call("Consumer.next", "BoundConsumer.next", grace=1.0)
+async def next_pulled(on: Stage) -> None:
+    consumer = await _consumer(on)
+    got: list[JsMsg] = []
+
+    async def use() -> None:
+        for _ in range(COUNT):
+            msg = await consumer.next(expires=on.timeout)
+            if msg is not None:
+                got.append(msg)
+
+    await on(use())
+    await _all_there(consumer, got)
+
+
+@call(
+    "Messages.__aenter__",
+    "Messages.__aexit__",
+    "Messages.__anext__",
+    "Messages.next",
+    "Messages.stop",
+    waits=True,
+)
+async def consume(on: Stage) -> None:
+    consumer = await _consumer(on)
+    messages = consumer.consume(expires=10.0)
+    got: list[JsMsg] = []
+
+    async def use() -> None:
+        async with messages:
+            got.append(await messages.next(on.timeout))
+            async for msg in messages:
+                got.append(msg)
+                if len(got) == COUNT:
+                    break
+
+    await on(use())
+    # The end of the block gave the rest back, if there was one, and stop can be called again.
+    got += await messages.stop()
+    if len(got) < COUNT:
+        info = await (await on.other.consumer("S", "p" + on.tag)).info()
+        assert info.num_ack_pending <= COUNT
+
+
+@call("Messages.run", "Messages.drain", waits=True)
+async def run_consume(on: Stage) -> None:
+    consumer = await _consumer(on)
+    messages = consumer.consume(expires=10.0)
+    got: list[JsMsg] = []
+
+    async def take(msg: JsMsg) -> None:
+        got.append(msg)
+        if len(got) == COUNT:
+            await messages.drain(on.timeout)
+
+    await on(messages.run(take))
+    rest = await messages.stop()
+    assert sorted(int(msg.data) for msg in [*got, *rest]) == list(range(len(got) + len(rest)))
+
+
+@call("PullEvents.next", "PullEvents.__anext__", waits=True)
+async def pull_events(on: Stage) -> None:
+    """A pull that the server refuses is an event."""
+    await on.other.create_consumer(
+        "S", durable_name="q", max_batch=1, ack_wait=FOR_GOOD, filter_subject="s.none"
+    )
+    on.clean(lambda: on.other.delete_consumer("S", "q"))
+    consumer = await on.js.consumer("S", "q")
+
+    async def use() -> None:
+        async with consumer.consume(max_messages=5, expires=10.0) as messages:
+            await messages.events.next(on.timeout)
+
+    await on(use())
+
+
+async def _delivered(on: Stage) -> JsMsg:
+    consumer = await _consumer(on)
+    return (await consumer.fetch(1, expires=10.0))[0]
+
+
+@call(
+    "JsMsg.ack",
+    "JsMsg.nak",
+    "JsMsg.term",
+    "JsMsg.in_progress",
+    "GroupMsg.ack",
+    "GroupMsg.nak",
+    "GroupMsg.term",
+    "GroupMsg.in_progress",
+    local=True,
+)
+async def acknowledge(on: Stage) -> None:
+    consumer = await _consumer(on)
+    first, second, third, *_ = await consumer.fetch(COUNT, expires=10.0)
+
+    async def use() -> None:
+        await first.in_progress()
+        await first.ack()
+        await second.term()
+        await third.nak(FOR_GOOD)
+
+    await on(use())
+
+
+@call("JsMsg.ack_sync", "GroupMsg.ack_sync")
+async def ack_sync(on: Stage) -> None:
+    msg = await _delivered(on)
+    await on(msg.ack_sync(on.timeout))
+
+
+@call(
+    "JetStream.pull_subscribe",
+    "PullSubscription.__aenter__",
+    "PullSubscription.__aexit__",
+    "PullSubscription.fetch",
+    "PullSubscription.info",
+    "PullSubscription.unsubscribe",
+    midway=3,
+)
+async def pull_subscribe(on: Stage) -> None:
+    async def use() -> None:
+        options: Any = {"inactive_threshold": FOR_GOOD}
+        async with await on.js.pull_subscribe("s.>", stream="S", **options) as sub:
+            await sub.fetch(2, timeout=on.timeout)
+            await sub.info()
+        await sub.unsubscribe()
+
+    await on(use())
+
+
+@call(
+    "JetStream.subscribe",
+    "PushMessages.__aenter__",
+    "PushMessages.__aexit__",
+    "PushMessages.__anext__",
+    "PushMessages.next",
+    "PushMessages.stop",
+    "PushMessages.unsubscribe",
+    waits=True,
+    midway=2,
+)
+async def push(on: Stage) -> None:
+    async def use() -> None:
+        options: Any = {"inactive_threshold": FOR_GOOD}
+        async with await on.js.subscribe("s.a", stream="S", **options) as messages:
+            msg = await messages.next(on.timeout)
+            await msg.ack()
+        await messages.stop()
+        await messages.unsubscribe()
+
+    await on(use())
+
+
+@call("PushMessages.run", "PushMessages.drain", waits=True, midway=2)
+async def run_push(on: Stage) -> None:
+    async def use() -> None:
+        messages = await on.js.subscribe("s.b", stream="S", inactive_threshold=FOR_GOOD)
+
+        async def take(msg: JsMsg) -> None:
+            await messages.drain(on.timeout)
+
+        try:
+            await messages.run(take)
+        finally:
+            await messages.stop()
+
+    await on(use())
+
+
+@call("PushEvents.next", "PushEvents.__anext__", waits=True)
+async def push_events(on: Stage) -> None:
+    """A consumer that delivers nothing for a while is idle: there is no event."""
+
+    async def use() -> None:
+        async with await on.js.subscribe("s.none", stream="S", idle_heartbeat=5.0) as messages:
+            try:
+                await messages.events.next(min(on.timeout, 0.05))
+            except TimeoutError:
+                pass
+
+    await on(use())
+
+
+@call(
+    "Stream.ordered_consumer",
+    "OrderedConsumer.info",
+    "OrderedConsumer.delete",
+    "OrderedConsumer.fetch",
+    "OrderedConsumer.next",
+    midway=3,
+)
+async def ordered(on: Stage) -> None:
+    async def use() -> None:
+        consumer = await on.stream.ordered_consumer(filter_subjects="s.a")
+        try:
+            await consumer.info()
+            batch = await consumer.fetch(1, expires=on.timeout)
+            assert batch[0].metadata.consumer_seq == 1
+            await consumer.next(expires=min(on.timeout, 0.2))
+        finally:
+            await consumer.delete()
+
+    await on(use())
+
+
+@call(
+    "Consumer.dead_letters",
+    "BoundConsumer.dead_letters",
+    "DeadLetters.__aenter__",
+    "DeadLetters.__aexit__",
+    "DeadLetters.__anext__",
+    "DeadLetters.next",
+    "DeadLetters.stop",
+    "DeadLetter.retry",
+    "DeadLetter.discard",
+    "DeadLetter.in_progress",
+    waits=True,
+)
+async def dead_letters(on: Stage) -> None:
+    consumer = await _consumer(on)
+    first, second, *_ = await consumer.fetch(COUNT, expires=10.0)
+
+    async def use() -> None:
+        async with await consumer.dead_letters() as letters:
+            await first.term("bad")
+            letter = await letters.next(on.timeout)
+            await letter.in_progress()
+            await letter.retry()
+            await second.term("bad")
+            letter = await letters.__anext__()
+            await letter.discard()
+        await letters.stop()
+
+    await on(use())
