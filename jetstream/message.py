@@ -107,7 +107,15 @@ class JsMsg:
 
     async def ack(self) -> None:
         """Acknowledge the message: it is not redelivered."""
-        self.ack_nowait()
+        # Like ack_nowait, without the call.
+        if not self.settled:
+            reply = self._msg.raw_reply
+            if not reply.startswith(ACK_PREFIX):
+                _ack_subject(self._msg)  # raises
+            session = self._session
+            if session.connection.respond(reply, ACK):
+                session.port.flush_soon()
+            self.settled = True
 
     def ack_nowait(self) -> None:
         """Acknowledge the message, like `ack`, without a coroutine."""

@@ -51,9 +51,12 @@ class ReplyReader:
         request = self._request
         if request is None:
             return None
+        deadline = None
+        if self._patience is not None:
+            deadline = self._session.port.now() + self._patience
         try:
             while not request.replies and not request.done:
-                await self._wait(request)
+                await self._wait(request, deadline)
         except BaseException:
             self.leave()
             raise
@@ -66,12 +69,12 @@ class ReplyReader:
             raise request.error
         return None
 
-    async def _wait(self, request: MultiRequest) -> None:
+    async def _wait(self, request: MultiRequest, deadline: float | None) -> None:
         session = self._session
-        if self._patience is None:
+        if deadline is None:
             await session.port.wait(request)
             return
-        session.connection.wake_at(request, session.port.now() + self._patience)
+        session.connection.wake_at(request, deadline)  # the same after a wake-up that was too early
         session.port.flush_soon()
         try:
             await session.port.wait(request)

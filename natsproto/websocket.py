@@ -33,7 +33,9 @@ def check_library() -> None:
     try:
         import wsproto as wsproto
     except ImportError:
-        raise MissingExtra("ws and wss need wsproto: pip install natsproto[ws]", "D-WS-9") from None
+        raise MissingExtra(
+            "ws and wss need wsproto: pip install 'natsproto[ws]'", "D-WS-9"
+        ) from None
 
 
 class WebSocket:

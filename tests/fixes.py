@@ -115,8 +115,41 @@ CONNECTION_FIXES = [
         ("tests/wire/test_text.py::test_values_are_shown_in_part",),
         "aaaa'\" == \"'aaaa",
     ),
+    Fix(
+        "a wake-up that is too early extends the patience of a reader of responses",
+        "natsproto/replies.py",
+        (
+            (
+                "        session.connection.wake_at(request, deadline)",
+                "        session.connection.wake_at(request, session.port.now() + 5.0)",
+            ),
+        ),
+        (
+            "tests/connection/test_replies.py::"
+            "test_a_wake_up_that_is_too_early_does_not_extend_the_patience",
+        ),
+        "assert 9.0 == 5.0",
+    ),
 ]
 ADAPTER_FIXES = [
+    Fix(
+        "MicroPython: client.rtt() was 0 on boards, whose time.time() counts whole seconds",
+        "natsproto/adapters/micropython.py",
+        (("if self._fine_clock is None and _ticks_us is not None:", "if False:"),),
+        ("tests/adapters/test_micropython.py::test_short_times_are_measured_in_microseconds",),
+        "assert ",
+    ),
+    Fix(
+        "adapters: host_websocket=True was accepted, and the WebSocket dialed as a plain server",
+        "natsproto/adapters/_options.py",
+        (("if options.get(name) and name not in host:", "if False:"),),
+        (
+            "tests/adapters/test_options.py::"
+            "test_what_the_adapter_cannot_do_for_its_host_is_rejected"
+            "[host_websocket-natsproto.adapters.asyncio]",
+        ),
+        "DID NOT RAISE",
+    ),
     Fix(
         "natsproto.testing cannot be imported without a library for nkeys",
         "natsproto/testing/checks/issued.py",
@@ -205,6 +238,16 @@ ADAPTER_FIXES = [
             "tests/adapters/test_loops.py::test_after_its_loop_was_closed",
         ),
         "DID NOT RAISE InvalidState",
+    ),
+    Fix(
+        "a file that is opened for a canceled caller stays open",
+        "natsproto/adapters/_files.py",
+        (
+            ("        for each in opened:\n            each.close()\n            remove()\n", ""),
+            ("        if abandoned:\n            file.close()\n            remove()\n", ""),
+        ),
+        ("tests/adapters/test_files.py::test_a_canceled_caller_leaves_no_open_file",),
+        "assert False",
     ),
 ]
 PUBLISH_FIXES = [
@@ -415,6 +458,63 @@ CONSUMER_FIXES = [
         ),
         "At index 0 diff: Msg(",
     ),
+    Fix(
+        "the lookup of a dead letter is repeated after nobody waits for it",
+        "jetstream/dead_letters/lookup.py",
+        (("        self.deadline = None  # D-DEAD-5: nobody waits for the answer anymore\n", ""),),
+        ("tests/jetstream/dead_letters/test_lookup.py::test_it_asks_no_more_when_it_has_ended",),
+        "assert (1.0, False) == (None, False)",
+    ),
+    Fix(
+        "a watch trusts the server's count of initial values, and then returns old ones",
+        "jetstream/ordered/cursor.py",
+        (
+            (
+                "        self.ahead = max(0, subjects - self.consumer_seq)",
+                "        subjects = 0 if self.info is None else self.info.num_pending\n"
+                "        self.ahead = max(0, subjects - self.consumer_seq)",
+            ),
+        ),
+        ("tests/jetstream/ordered/test_cursor.py::test_when_the_last_of_each_subject_is_here",),
+        "assert (0 == 0) == False",
+    ),
+    Fix(
+        "a fetch with heartbeats of nats-py's API waits for a full batch",
+        "natsproto/compat/nats/js/subscriptions.py",
+        (
+            (
+                "            if batch == 1:\n                found",
+                "            if batch:\n                found",
+            ),
+            ("self._bound.fetch(1, expires", "self._bound.fetch(batch, expires"),
+        ),
+        (
+            "tests/compat/test_programs.py::test_a_program_with_jetstream_behaves_the_same"
+            "[natsproto.compat.nats-pull_worker]",
+        ),
+        "TimeoutError",
+    ),
+    Fix(
+        "members of a queue group that start at once listen to subjects of their own",
+        "natsproto/compat/nats/js/client.py",
+        (
+            (
+                "await create_push(self, core._api, stream, config, limits_of(*limits))",
+                "await self._attach(\n"
+                "                    await self.add_consumer(stream, config=config),"
+                " cb, manual_ack, limits\n                )",
+            ),
+            (
+                "return self._pushed(source, config, cb, manual_ack, limits)\n        return await",
+                "return source\n        return await",
+            ),
+        ),
+        (
+            "tests/compat/test_failures.py"
+            "::test_members_of_a_queue_group_that_start_at_once_share_a_consumer",
+        ),
+        "assert 4 == 1",
+    ),
 ]
 SPARK_FIXES = [
     Fix(
@@ -423,6 +523,32 @@ SPARK_FIXES = [
         (('{"checkpointlocation", "queryname"}', '{"checkpointlocation"}'),),
         ("tests/spark/test_options.py::test_options_that_spark_adds_to_those_of_a_query",),
         "InvalidValue: option queryname is unknown",
+    ),
+    Fix(
+        "rows of merged partitions are stored twice without an error",
+        "jetstream/spark/sink.py",
+        (("        check_write(self._settings, positions)\n", ""),),
+        ("tests/spark/test_replays.py::test_merged_partitions",),
+        "DID NOT RAISE",
+    ),
+    Fix(
+        "messages that are removed after they were read are reported as lost",
+        "jetstream/spark/pull.py",
+        (
+            (
+                "                watch.requested()\n",
+                "",
+            ),
+        ),
+        ("tests/spark/test_planning.py::test_messages_that_are_removed_between_two_pulls",),
+        "Regex pattern did not match",
+    ),
+    Fix(
+        "the tasks of a filter have no messages but one",
+        "jetstream/spark/source.py",
+        (("cut_evenly(queries, each, plan)", "pass"),),
+        ("tests/spark/test_planning.py::test_partitions_of_a_filter_are_equal",),
+        "assert [0, 0, 0, 200] ==",
     ),
 ]
 FIXES = CONNECTION_FIXES + ADAPTER_FIXES + PUBLISH_FIXES + API_FIXES + CONSUMER_FIXES + SPARK_FIXES

@@ -88,10 +88,13 @@ def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
     try:
         message = reply["message"]
         block = binascii.a2b_base64(message.get("hdrs") or "")
+        subject, seq = message["subject"], message["seq"]
+        if not isinstance(subject, str) or not isinstance(seq, int):
+            raise TypeError("message %s of subject %s" % (shorten(seq), shorten(subject)))
         return StoredMsg(
             stream,
-            message["subject"],
-            message["seq"],
+            subject,
+            seq,
             Timestamp.parse(message["time"]),
             binascii.a2b_base64(message.get("data") or ""),
             block or None,

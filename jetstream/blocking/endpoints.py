@@ -67,6 +67,7 @@ class ServiceRequest:
     respond = blocking(_request.ServiceRequest.respond)
     respond_json = blocking(_request.ServiceRequest.respond_json)
     respond_error = blocking(_request.ServiceRequest.respond_error)
+    fail = blocking(_request.ServiceRequest.fail)
 
     def __repr__(self) -> str:
         return repr(self.inner)

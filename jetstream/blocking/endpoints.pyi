@@ -67,6 +67,14 @@ class ServiceRequest:
         """Send an error as the answer, and count it. Handlers may raise ServiceError instead."""
         ...
 
+    def fail(self, error: Exception) -> None:
+        """Count the error of a handler, and answer with it unless the request was answered.
+
+        An exception that is not a ServiceError is a 500 (D-SERVICE-6). So is one whose payload or
+        headers cannot be sent.
+        """
+        ...
+
     def __repr__(self) -> str: ...
 
 class EndpointRequests:

@@ -132,6 +132,10 @@ class Lookup(Receiver):
         self._end(FAILED)
         return True
 
+    def end(self, error: NatsError | None = None) -> bool:
+        self.deadline = None  # D-DEAD-5: nobody waits for the answer anymore
+        return super().end(error)
+
     def pending(self) -> int:
         return 0
 

@@ -71,6 +71,6 @@ def _cipher(secret: bytes) -> AESGCM:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError:
         raise MissingExtra(
-            "AesGcmCodec needs cryptography: pip install natsproto[nkeys]", "D-KVCODEC-8"
+            "AesGcmCodec needs cryptography: pip install 'natsproto[nkeys]'", "D-KVCODEC-8"
         ) from None
     return AESGCM(bytes(secret))

@@ -78,6 +78,11 @@ class Snapshot:
         return made
 
     @property
+    def left(self) -> int:
+        """How many keys are missing; with a listing at first, how many it has."""
+        return self._left
+
+    @property
     def done(self) -> bool:  # KV-35
         """Whether nothing is missing."""
         return self.state == DONE

@@ -76,9 +76,7 @@ async def open_watch(
     if options.policy == "last_per_subject" and target.history != 1:
         # D-ORDERED-26: a recreated consumer must not deliver older entries of a key instead of its
         # latest. With one entry of each key it simply continues.
-        info = cursor.info
-        assert info is not None
-        cursor.ahead = max(0, info.num_pending - cursor.consumer_seq)
+        cursor.expect_latest(snapshot.left, snapshot.fence)
     return make(target, options, messages, cursor, lister, snapshot)
 
 

@@ -204,6 +204,8 @@ class Watcher(Generic[Item]):
         if not snapshot.done:  # most entries are changes: avoid a call for those
             self._taken = entry.revision
             snapshot.see(entry.key, entry.revision, entry.delta)
+            if snapshot.done:
+                self._cursor.ahead = 0
         return self._read(entry)
 
     async def _resolve(self) -> None:
@@ -233,6 +235,8 @@ class Watcher(Generic[Item]):
                 raise self._too_long() from None
         except RemoteError:
             pass  # for example no leader at the moment; the stream is asked again later
+        if self._snapshot.done:
+            self._cursor.ahead = 0
 
     async def _recover(self) -> None:
         """Read missing values from the stream, and keep those that the consumer skipped.

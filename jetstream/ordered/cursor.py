@@ -36,16 +36,18 @@ class Cursor:
     `config` is the server's JSON, without the name and the fields that set the start.
     `start` is the sequence that the next consumer starts at; 0: as the policy of `config` says.
     `ahead` is the number of messages that are missing until the last message of each subject has
-    arrived. Until then, the next consumer starts with these messages again, and those that arrived
-    before are skipped. If it is 0, `start` is used.
+    arrived (`expect_latest`). Until then, the next consumer starts with these messages again, and
+    those that arrived before are skipped. If it is 0, `start` is used.
     """
 
     __slots__ = (
         "_config",
         "_eldest",
         "_exact",
+        "_fence",
         "_oldest",
         "_prefix",
+        "_subjects",
         "_unknown",
         "ahead",
         "consumer_seq",
@@ -66,6 +68,9 @@ class Cursor:
         self.name: str = ""
         self.start: int = 0
         self.ahead: int = 0
+        # How many subjects there were, and the last sequence: 0 if a different stream is read.
+        self._subjects = 0
+        self._fence = 0
         self.consumer_seq: int = 0  # of the last message
         self.ready: bool = False
         self.info: ConsumerInfo | None = None
@@ -113,9 +118,20 @@ class Cursor:
             self._oldest = info.created
         self.info = info
         if self.ahead:
-            self.ahead = info.num_pending
+            # Every consumer begins with one message of each subject.
+            self.ahead = self._subjects if self._fence else info.num_pending
         if not self.start and self._config.get("deliver_policy") != "last_per_subject":
             self.start = info.delivered.stream_seq + 1  # D-ORDERED-6
+
+    def expect_latest(self, subjects: int, fence: int) -> None:
+        """Begin with the last message of each subject (D-ORDERED-26).
+
+        Before the consumer was created, the stream had this many subjects and this last sequence.
+        The number of pending messages that the server reports is not used: it may be too low.
+        """
+        self._subjects = subjects
+        self._fence = fence
+        self.ahead = max(0, subjects - self.consumer_seq) if self.start <= fence else 0
 
     def confirm(self, created: Timestamp | None) -> StreamRecreated | None:
         """Use the consumer if its stream is that of the earlier consumers.
@@ -168,6 +184,7 @@ class Cursor:
             config["deliver_policy"] = "all"
             self._config = config
         self.start = 0
+        self._fence = 0
         self._eldest = self.serial + 1
 
     def admit(self, reply: bytes) -> str:
@@ -185,7 +202,7 @@ class Cursor:
             return GAP
         self.consumer_seq = consumer_seq
         if self.ahead:
-            self.ahead -= 1
+            self._arrived(1, stream_seq)
         if stream_seq < self.start:
             return SKIP  # ORDERED-7
         self.start = stream_seq + 1
@@ -212,5 +229,11 @@ class Cursor:
             start = stream_seq + 1
         self.start = start
         self.consumer_seq = number
-        self.ahead = max(0, self.ahead - len(replies))
+        if self.ahead:
+            self._arrived(len(replies), start - 1)
         return True
+
+    def _arrived(self, count: int, last: int) -> None:
+        """Count messages of different subjects; none of those that are later than the fence."""
+        past = self._fence and last >= self._fence
+        self.ahead = 0 if past else max(0, self.ahead - count)

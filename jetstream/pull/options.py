@@ -116,10 +116,13 @@ def fetch_template(
     return _template(subject, fields, ends, beat, pinned)
 
 
-def first_template(subject: str, expires: float, pinned: bool) -> PullTemplate:
+def first_template(
+    subject: str, expires: float, pinned: bool, heartbeat: float = 0.0
+) -> PullTemplate:
     """Return the template of a pull for stored messages, or else for the first new one (PSUB-5)."""
     fields: dict[str, Any] = {"no_wait": True}
-    return _template(subject, fields, expires, _fetch_heartbeat(expires), pinned)
+    beat = heartbeat or _fetch_heartbeat(expires)
+    return _template(subject, fields, expires, beat, pinned)
 
 
 def _fetch_heartbeat(expires: float) -> float:

@@ -7,6 +7,7 @@ leniently (SERVICE-26): fields may be missing or null, and durations may have a 
 
 from __future__ import annotations
 
+from jetstream.api.client import read_object
 from jetstream.errors import InvalidResponse
 from jetstream.schema.fields import Field, Fields
 from jetstream.schema.types import ANY, COUNT, MAP, TEXT, TIME, FieldType, TypeMismatch, list_of
@@ -236,16 +237,8 @@ class ServiceStats(ServicePing):
 
 def read_response(cls: type[Response], verb: str, data: bytes) -> Response:
     """Decode a response to a verb; raise InvalidResponse if it is not one."""
-    import json
-
-    try:
-        raw = json.loads(data)
-    except ValueError:
-        raise InvalidResponse("response is not valid JSON: %s" % shorten(data)) from None
-    if not isinstance(raw, dict):
-        raise InvalidResponse("response is not a JSON object: %s" % shorten(data))
-    kind: object = raw.get("type")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    raw = read_object(data)
+    kind = raw.get("type")
     if kind != _TYPE % verb.lower():
-        shown = shorten(kind)  # pyright: ignore[reportUnknownArgumentType]
-        raise InvalidResponse("response has another type than %s: %s" % (verb, shown))
-    return cls.from_json(raw)  # pyright: ignore[reportUnknownArgumentType]
+        raise InvalidResponse("response has another type than %s: %s" % (verb, shorten(kind)))
+    return cls.from_json(raw)

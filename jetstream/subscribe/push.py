@@ -83,8 +83,9 @@ def _attach(
     )
     # JSSUB-9: there was no subscriber, so this is the last delivery. Group members see only a part.
     last = None if wanted.queue else info.delivered.consumer_seq
-    machine = _listen(api, info.stream_name, info.name, target, info.config, wanted, limits, last)
-    return _begin(api, machine, info.stream_name, info.name, limits)
+    names = (info.stream_name, info.name)
+    machine = listen(api, *names, target, info.config, wanted.queue, limits, last)
+    return begin(api, machine, info.stream_name, info.name, limits)
 
 
 async def _create(
@@ -95,19 +96,17 @@ async def _create(
     target = wanted.target or connection.new_inbox()
     config = wanted.config_for(name, target)
     # JSSUB-2: before the consumer, which would deliver without a subscriber.
-    machine = _listen(api, stream, name, target, config, wanted, limits, 0)
+    machine = listen(api, stream, name, target, config, wanted.queue, limits, 0)
     try:
         await put_consumer(api, stream, "create", config)
     except BaseException as error:
-        connection.unsubscribe(machine.sid)
-        connection.consumed(api.session.port.now())
-        api.session.port.flush_soon()
+        leave(api, machine)
         if isinstance(error, ConsumerExists) and wanted.name:
             return await _lost_race(streams, api, stream, wanted, limits)
         if not isinstance(error, ApiError):
             clean_up(api, stream, name, target)  # D-JSSUB-12: the consumer may exist
         raise
-    messages = _begin(api, machine, stream, name, limits)
+    messages = begin(api, machine, stream, name, limits)
     if wanted.deletes:
         messages.on_end = _deletion(streams, stream, name, machine)
     return messages
@@ -121,13 +120,13 @@ async def _lost_race(
     return _attach(api, found.cached_info, wanted, limits)
 
 
-def _listen(
+def listen(
     api: ApiClient,
     stream: str,
     name: str,
     target: str,
     config: ConsumerConfig,
-    wanted: SubscribeOptions,
+    queue: str,
     limits: Limits,
     last: int | None,
 ) -> Push:
@@ -136,7 +135,7 @@ def _listen(
     inbox = connection.new_inbox()
     probe = LivenessProbe(api.prefix, stream, name, target, inbox)
     machine = Push(
-        PlainPush(last, bool(wanted.queue), probe, not config.idle_heartbeat),
+        PlainPush(last, bool(queue), probe, not config.idle_heartbeat),
         heartbeat=config.idle_heartbeat,  # JSSUB-15
         alarm_after=limits.alarm_after,
         flow_control=config.flow_control,
@@ -147,11 +146,20 @@ def _listen(
     )
     probe.watch(machine)
     connection.subscribe(inbox, probe)
-    connection.subscribe(target, machine, queue=wanted.queue)
+    connection.subscribe(target, machine, queue=queue)
     return machine
 
 
-def _begin(api: ApiClient, machine: Push, stream: str, name: str, limits: Limits) -> PushMessages:
+def leave(api: ApiClient, machine: Push) -> None:
+    """Unsubscribe a machine that has not begun."""
+    connection = api.session.connection
+    connection.unsubscribe(machine.sid)
+    connection.consumed(api.session.port.now())
+    api.session.port.flush_soon()
+
+
+def begin(api: ApiClient, machine: Push, stream: str, name: str, limits: Limits) -> PushMessages:
+    """Return the messages of a machine whose consumer exists."""
     session = api.session
     session.begin(machine)
     messages = PushMessages(session, machine)

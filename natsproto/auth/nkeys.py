@@ -168,7 +168,7 @@ def _load_nacl(raw: bytes) -> tuple[bytes, Signer]:
 
 
 def _missing() -> MissingExtra:
-    text = "nkeys need a library for Ed25519: pip install natsproto[nkeys] or PyNaCl"
+    text = "nkeys need a library for Ed25519: pip install 'natsproto[nkeys]' or PyNaCl"
     return MissingExtra(text, "D-NKEY-6")
 
 

@@ -59,5 +59,7 @@ def _private(seed: str) -> Any:
     try:
         from nacl.public import PrivateKey
     except ImportError:
-        raise MissingExtra("xkeys need PyNaCl: pip install natsproto[xkeys]", "D-XKEY-2") from None
+        raise MissingExtra(
+            "xkeys need PyNaCl: pip install 'natsproto[xkeys]'", "D-XKEY-2"
+        ) from None
     return PrivateKey(raw)

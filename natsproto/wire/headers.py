@@ -72,13 +72,11 @@ class Headers:
         pairs: list[tuple[str, str]] = []
         for line in lines:
             name, colon, value = line.partition(":")
-            if not colon or not name:
-                raw = _text.encode(line)
-                raise HeaderError("header line has no name and colon: %s" % shorten(raw))
             # ADR-4: no folding and no space before the colon.
-            if name != name.strip(_SPACE):
-                raw = _text.encode(line)
-                raise HeaderError("header name has whitespace around it: %s" % shorten(raw))
+            if not colon or not name or name != name.strip(_SPACE):
+                named = colon and name
+                problem = "name has whitespace around it" if named else "line has no name and colon"
+                raise HeaderError("header %s: %s" % (problem, shorten(_text.encode(line))))
             pairs.append((name, value.strip(_SPACE)))  # HDR-4
         headers: Headers = object.__new__(cls)  # without the call of __init__: 0.2 us less
         headers._pairs = pairs

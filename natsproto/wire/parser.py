@@ -123,10 +123,7 @@ class Parser:
         last = len(data) - 2
         # In nearly every read no line can be too long or have a tab: check once, not per line.
         careful = len(data) > MAX_LINE or _TAB in data
-        # The last line of a message without reply and headers, and its fields; at first, one that
-        # cannot occur.
-        known = subject_known = _NO_LINE
-        sid_known = size_known = 0
+        subject_before = size_before = _NO_LINE  # of the last message; at first, of none
         while True:
             eol = data.find(b"\n", pos)  # WIRE-4
             if eol < 0:
@@ -135,54 +132,32 @@ class Parser:
             body = eol + 1
             # Unpack and look up without checking first: only rare lines raise. 1.04 us a message,
             # against 1.12 with len() and get(); with `_CR` and `_LF` 0.02 less than with a slice.
-            # Lines like the last are neither searched nor split again: 0.5 us.
             try:
-                if line == known:
-                    known_fields = (subject_known, sid_known, size_known)
-                    after = _cut_alike(data, pos, body, known_fields, frames)
-                    if after > pos:
-                        pos = after
-                        continue
-                    subject = subject_known
-                    reply = b""
-                    middle = body
-                    headers = None
-                    number = sid_known
-                    end = body + size_known
-                elif careful and (len(line) > MAX_LINE or _TAB in line):
+                if careful and (len(line) > MAX_LINE or _TAB in line):
                     raise ValueError("for the grammar")
-                else:
-                    fields = line.split(b" ")
-                    if fields[0] == b"MSG":
-                        middle = body
-                        headers = None
-                        if len(fields) == 4:
-                            _, subject, sid, size = fields
-                            reply = b""
-                            end = body + sizes[size]
-                            number = numbers[sid]
-                            known = line
-                            subject_known = subject
-                            sid_known = number
-                            size_known = end - body
-                        else:
-                            _, subject, sid, reply, size = fields
-                            end = body + sizes[size]
-                            number = numbers[sid]
-                    elif fields[0] == b"HMSG":
-                        if len(fields) == 5:
-                            _, subject, sid, split, size = fields
-                            reply = b""
-                        else:
-                            _, subject, sid, reply, split, size = fields
-                        middle = body + numbers[split]
-                        headers = data[body:middle] or None
-                        end = body + sizes[size]
-                        number = numbers[sid]
+                fields = line.split(b" ")
+                middle = body
+                headers = None
+                if fields[0] == b"MSG":
+                    if len(fields) == 4:
+                        _, subject, sid, size = fields
+                        reply = b""
                     else:
-                        raise ValueError("not a message")
-                    if not subject or middle > end:
-                        raise ValueError("not a message")
+                        _, subject, sid, reply, size = fields
+                elif fields[0] == b"HMSG":
+                    if len(fields) == 5:
+                        _, subject, sid, split, size = fields
+                        reply = b""
+                    else:
+                        _, subject, sid, reply, split, size = fields
+                    middle += numbers[split]
+                    headers = data[body:middle] or None
+                else:
+                    raise ValueError("not a message")
+                end = body + sizes[size]
+                number = numbers[sid]
+                if not subject or middle > end:
+                    raise ValueError("not a message")
                 if end > last:  # as in _read_line, but large messages often end here
                     self._line_size = body - pos
                     self._expect(subject, number, reply, middle - body, end - body)
@@ -194,10 +169,15 @@ class Parser:
                     msg.raw_reply = reply
                     msg.data = data[middle:end]
                     msg.raw_headers = headers
+                    msg._headers = None  # pyright: ignore[reportPrivateUsage]
                     end += 2
                     msg.size = end - pos
                     frames.append(msg)
                     pos = end
+                    if subject == subject_before and size == size_before:
+                        pos = _cut_alike(data, pos, fields, msg, careful, frames)
+                    subject_before = subject
+                    size_before = size
                     continue
             except KeyError as unknown:
                 if self._learn(unknown.args[0]):
@@ -206,7 +186,6 @@ class Parser:
                 pass
             if self._head is None:
                 self._read_line(line, pos, frames)
-                known = _NO_LINE  # INFO may have changed which sizes are valid
             pos = body
             if self._head is not None:
                 pos = self._read_payload(self._head, data, pos, frames)
@@ -371,31 +350,52 @@ class Parser:
 
 
 def _cut_alike(
-    data: bytes, pos: int, body: int, fields: tuple[bytes, int, int], frames: list[Frame]
+    data: bytes, pos: int, fields: list[bytes], like: Msg, careful: bool, frames: list[Frame]
 ) -> int:
-    """Append whole messages with the control line data[pos:body]; return the position after them.
+    """Append whole messages that follow `like` and have its control line, except for the reply.
 
-    `fields` are the subject, the id and the size in that line.
+    `fields` are those of that line. Return the position after the messages.
     """
-    subject, sid, size = fields
-    head = data[pos:body]
+    # Such lines are compared, not split, and their numbers are known: 0.5 us a message instead of
+    # 0.8, and 0.37 without a reply.
+    subject = like.raw_subject
+    sid = like.sid
+    reply = like.raw_reply
+    has_reply = bool(reply)
+    header_size = len(like.raw_headers or b"")
+    size = header_size + len(like.data)
+    start = b" ".join(fields[:3] if has_reply else fields) + (b" " if has_reply else b"\n")
+    rest = b" " + b" ".join(fields[4:]) + b"\n"  # after the reply
     new = object.__new__
-    skip = len(head)
-    whole = skip + size + 2
-    last = len(data) - whole
-    while pos <= last and data.startswith(head, pos):
-        end = pos + skip + size
-        if data[end] != _CR or data[end + 1] != _LF:
+    last = len(data) - 2
+    while data.startswith(start, pos):
+        body = pos + len(start)
+        if has_reply:
+            space = data.find(b" ", body)
+            if not data.startswith(rest, space):
+                break
+            reply = data[body:space]
+            # An LF: this message has no reply. The others as in `_scan`.
+            if _LF in reply or (careful and (_TAB in reply or space + len(rest) - pos > MAX_LINE)):
+                break
+            body = space + len(rest)
+        end = body + size
+        if end > last or data[end] != _CR or data[end + 1] != _LF:
             break
         msg = new(Msg)  # as in `_scan`
         msg.raw_subject = subject
         msg.sid = sid
-        msg.raw_reply = b""
-        msg.data = data[pos + skip : end]
+        msg.raw_reply = reply
         msg.raw_headers = None
-        msg.size = whole
+        if header_size:
+            msg.raw_headers = data[body : body + header_size]
+            msg._headers = None  # pyright: ignore[reportPrivateUsage]
+            body += header_size
+        msg.data = data[body:end]
+        end += 2
+        msg.size = end - pos
         frames.append(msg)
-        pos += whole
+        pos = end
     return pos
 
 

@@ -112,6 +112,26 @@ def test_with_patience_only_waits_count():
     assert (stage.now(), open_requests(stage)) == (105.0, [])
 
 
+@pytest.mark.rule("D-GET-14")
+def test_a_wake_up_that_is_too_early_does_not_extend_the_patience(monkeypatch):
+    stage = Stage(SILENCE)
+    gather = stage.connection.start_gather("svc", deadline=None)
+    reader = ReplyReader(stage.client.session, gather, 5.0)
+    port = stage.client.session.port
+    wait = port.wait
+    early = [4.0, 3.0]
+
+    async def wait_less(waitable):
+        if early:
+            stage.wire.timer(at=early.pop())
+        else:
+            await wait(waitable)
+
+    monkeypatch.setattr(port, "wait", wait_less)
+    assert stage.run(reader.next()) is None
+    assert stage.now() == 5.0
+
+
 def test_blocking_code():
     stage = Stage([b"1", b"2"], [b"3", b"4"])
     replies = stage.blocking.iter_request_many("svc", timeout=1.0)

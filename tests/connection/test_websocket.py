@@ -18,7 +18,7 @@ KEY = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 1.3
 @pytest.mark.rule("D-WS-9")
 def test_without_wsproto(monkeypatch):
     monkeypatch.setitem(sys.modules, "wsproto", None)
-    with pytest.raises(MissingExtra, match=r"pip install natsproto\[ws\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'natsproto\[ws\]'"):
         WebSocket("localhost", 80)
 
 

@@ -54,5 +54,5 @@ def test_other_keys_are_rejected():
 @pytest.mark.rule("D-XKEY-2")
 def test_the_library_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "nacl.public", None)
-    with pytest.raises(MissingExtra, match=r"pip install natsproto\[xkeys\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'natsproto\[xkeys\]'"):
         xkeys.public_xkey(ONE)

@@ -88,6 +88,29 @@ def test_the_first_one_counts(first):
     assert [data for _, data in stage.asked] == [b"+WPI", b"+WPI", payload]
 
 
+@pytest.mark.rule("ACK-2", "ACK-3")
+def test_an_ack_without_a_coroutine():
+    stage = Stage()
+    msg = make(stage)
+    msg.ack_nowait()
+    msg.ack_nowait()
+    assert stage.wire.sent() == b"PUB %s 4\r\n+ACK\r\n" % REPLY
+    assert msg.settled
+
+
+@pytest.mark.rule("ACK-4", "D-ACK-10")
+def test_an_ack_without_a_coroutine_waits_for_a_connection_and_checks_the_reply():
+    stage = Stage()
+    stage.wire.lost()
+    msg = make(stage)
+    msg.ack_nowait()
+    assert (msg.settled, stage.wire.sent()) == (True, b"")
+    odd = make(stage, reply=b"admin.shutdown")
+    with pytest.raises(InvalidSubject, match="is not an acknowledgment subject"):
+        odd.ack_nowait()
+    assert not odd.settled
+
+
 @pytest.mark.rule("ACK-8")
 def test_with_policy_none_all_are_ignored():
     stage = Stage()

@@ -337,6 +337,52 @@ def test_repeated_lines_are_read_like_the_first_one(seed):
     assert together.error is not None
 
 
+BLOCK = b"NATS/1.0\r\nA: %s\r\n\r\n"
+PLAIN = [b"MSG a 1 r.%d 2\r\nxx\r\n" % number for number in range(4)]
+WITH_HEADERS = [
+    b"HMSG a 1 r.%d 18 20\r\n%sxx\r\n" % (number, BLOCK % b"%d" % number) for number in range(4)
+]
+
+
+@pytest.mark.rule("WIRE-3", "WIRE-4", "WIRE-6", "WIRE-8", "WIRE-9", "WIRE-14")
+@pytest.mark.parametrize(
+    ("case", "frames"),
+    [
+        ("replies that differ", PLAIN),
+        ("header blocks that differ", WITH_HEADERS),
+        ("another subject", [*PLAIN, b"MSG b 1 r 2\r\nxx\r\n"]),
+        ("another size", [*PLAIN, b"MSG a 1 r 3\r\nxxx\r\n", *PLAIN]),
+        ("no reply, and a payload like the end of a line", [*PLAIN, b"MSG a 1 2\r\nx 2\r\n"]),
+        ("no reply, and nothing after it", [*PLAIN, b"MSG a 1 2\r\nxx\r\n"]),
+        ("no reply, and a line like it", [*PLAIN, b"MSG a 1 12\r\nxxxxxxx 2\r\nxx\r\n"]),
+        ("an empty reply", [*PLAIN, b"MSG a 1  2\r\nxx\r\n", *PLAIN]),
+        (
+            "no reply after an empty one, and a size like a payload",
+            [*PLAIN, b"MSG a 1  2\r\nxx\r\n", b"MSG a 1 12\r\nxxxxxxxxxxxx\r\n"],
+        ),
+        ("a tab in the line", [*PLAIN, b"MSG a 1\tr 2\r\nxx\r\n", *PLAIN]),
+        ("a tab in the reply", [*PLAIN, b"MSG a 1 r\tx 2\r\nxx\r\n"]),
+        ("a tab in the payload", [*PLAIN, b"MSG a 1 r 2\r\n\tx\r\n", *PLAIN]),
+        ("too many fields", [*PLAIN, b"MSG a 1 r x 2\r\nxx\r\n"]),
+        ("a line that is too long", [*PLAIN, b"MSG a 1 %s 2\r\nxx\r\n" % (b"r" * 65536)]),
+        ("the longest line", [*PLAIN, b"MSG a 1 %s 2\r\nxx\r\n" % (b"r" * 65525), *PLAIN]),
+        ("one byte more", [*PLAIN, b"MSG a 1 %s 2\r\nxx\r\n" % (b"r" * 65526)]),
+        ("no CR after the payload", [*PLAIN, b"MSG a 1 r 2\r\nxx\n\n"]),
+        ("no LF after the payload", [*PLAIN, b"MSG a 1 r 2\r\nxx\r\r"]),
+        ("an incomplete payload", [*PLAIN, b"MSG a 1 r 2\r\nxx\r"]),
+        ("an incomplete line", [*PLAIN, b"MSG a 1 r"]),
+    ],
+)
+def test_lines_that_differ_in_the_reply_are_read_like_the_first_one(case, frames):
+    alone = read([bytes((byte,)) for byte in b"".join(frames)], Parser())
+    together = read([b"".join(frames)], Parser())
+    assert (together.frames, together.error) == (alone.frames, alone.error)
+    assert len(together.frames) >= len(PLAIN)
+    assert [frame.size for frame in together.frames] == [frame.size for frame in alone.frames]
+    headers = [frame.headers.get("A") for frame in together.frames if frame.headers]
+    assert headers == (["0", "1", "2", "3"] if frames is WITH_HEADERS else [])
+
+
 @pytest.mark.rule("WIRE-13")
 def test_a_client_takes_answers_above_the_max_payload_of_info():
     parser = Parser(max_payload=10, follow_info=False)

@@ -96,6 +96,9 @@ GOOD = {"subject": "s.x", "seq": 3, "time": TIME}
         {"message": {**GOOD, "data": "a"}},
         {"message": {**GOOD, "data": "é"}},
         {"message": {**GOOD, "hdrs": 7}},
+        {"message": {**GOOD, "seq": "3"}},
+        {"message": {**GOOD, "seq": None}},
+        {"message": {**GOOD, "subject": 7}},
     ],
 )
 def test_by_the_api_invalid_answers(reply):

@@ -44,6 +44,16 @@ def test_handlers():
     assert bench.service.state == "STOPPED"
 
 
+def test_failing_a_request():
+    bench = Bench()
+    endpoint = bench.service.add_endpoint("e")
+    bench.stage.script = [bench.send("e", b"1"), bench.stop]
+    for request in endpoint:
+        request.fail(ValueError("bad"))
+        assert request.answered
+    assert endpoint.stats.num_errors == 1
+
+
 def test_concurrency_is_for_threads():
     bench = Bench()
     with pytest.raises(InvalidState, match="client is for one thread"):

@@ -126,3 +126,11 @@ def test_another_message_replaces_the_lookup():
     lookup.start(8, 0.1)
     assert asked(lookup) == [FIRST, (8, b"_INBOX.x.2")]
     assert lookup.receive(reply(MESSAGE), 0.2) is False
+
+
+@pytest.mark.rule("D-DEAD-5")
+def test_it_asks_no_more_when_it_has_ended():
+    lookup = online()
+    lookup.start(7, 0.0)
+    assert lookup.end() is True
+    assert (lookup.deadline, lookup.done) == (None, False)

@@ -80,7 +80,7 @@ def test_secrets_of_other_sizes_are_rejected(secret):
 
 def test_the_library_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
-    with pytest.raises(MissingExtra, match=r"pip install natsproto\[nkeys\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'natsproto\[nkeys\]'"):
         AesGcmCodec(SECRET)
 
 

@@ -253,3 +253,9 @@ def test_has_more(answers, more):
 
 def test_the_greatest_sequence():
     assert chunks_wanted("n", 0).fence == MOST_SEQUENCE
+
+
+def test_how_many_keys_are_missing():
+    assert Snapshot().left == 0
+    assert Snapshot(COUNTING, 9, 3).left == 3
+    assert Snapshot.of({"a": 2, "b": 1}, 9).left == 2

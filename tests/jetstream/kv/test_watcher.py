@@ -214,7 +214,7 @@ def test_the_bucket_is_recreated(history):
     """If it happens amid the initial values, those of the new bucket take their place."""
     recreated = {"config": {}, "created": "2099-01-01T00:00:00Z"}
     stage, kv = bucket(
-        there(2, 30),
+        there(2, 31),
         created(2),
         [entry("c", 30, 1, 1), DELETED],
         SILENCE,

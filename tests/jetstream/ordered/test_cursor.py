@@ -81,7 +81,8 @@ def test_where_the_next_one_starts(config, reply, messages, start):
 
 
 @pytest.mark.rule("D-ORDERED-26")
-def test_until_the_last_of_each_subject_is_here():
+@pytest.mark.parametrize("pending", [0, 1, 3, 90])
+def test_until_the_last_of_each_subject_is_here(pending):
     def come(serial, *places):
         reply = b"$JS.ACK.S.o_%d.1.%d.%d.1794786870000000000.0"
         numbered = enumerate(places, 1)
@@ -93,14 +94,52 @@ def test_until_the_last_of_each_subject_is_here():
     line = cursor(deliver_policy="last_per_subject", filter_subject=">")
     assert policy() == "last_per_subject"
     line.installed(created(4))
-    line.ahead = 3
+    line.expect_latest(3, 11)
     assert come(1, 5, 7) == [KEEP, KEEP]
     assert policy() == "last_per_subject"
-    line.installed({**created(4), "num_pending": 3})
-    assert come(2, 5, 9, 11, 12) == [SKIP, KEEP, KEEP, KEEP]
+    line.installed({**created(4), "num_pending": pending})  # whatever the server reports
+    assert line.ahead == 3
+    assert come(2, 5, 9) == [SKIP, KEEP]
+    assert line.ahead == 1
+    assert [line.admit(ACK2 % (seq, seq - 8)) for seq in (11, 12)] == [KEEP, KEEP]
     assert (line.ahead, line.start, policy()) == (0, 13, "by_start_sequence")
     line.installed({**created(12), "num_pending": 3})
     assert line.ahead == 0
+
+
+LATEST = [  # subjects, the last sequence, what arrived before and after that was known; is it all?
+    (3, 9, [], [5, 7], False),
+    (3, 9, [], [5, 7, 8], True),  # two messages of the stream belong to other subjects
+    (3, 9, [], [5, 9], True),  # one of the subjects is gone
+    (3, 9, [], [5, 12], True),  # or has a new message
+    (3, 9, [5], [7], False),
+    (3, 9, [5, 7], [8], True),
+    (3, 9, [5, 7, 8], [], True),
+    (3, 9, [9], [], True),
+    (3, 9, [5, 8], [], False),
+    (0, 0, [], [], True),
+]
+
+
+@pytest.mark.rule("D-ORDERED-26")
+@pytest.mark.parametrize(("subjects", "fence", "before", "after", "complete"), LATEST)
+def test_when_the_last_of_each_subject_is_here(subjects, fence, before, after, complete):
+    for at_once in (False, True):
+        line = cursor(deliver_policy="last_per_subject", filter_subject=">")
+        line.next_consumer()
+        line.installed({**created(4), "num_pending": 0})
+        replies = [ACK % (seq, number) for number, seq in enumerate(before + after, 1)]
+        arrive(line, replies[: len(before)], at_once)
+        line.expect_latest(subjects, fence)
+        arrive(line, replies[len(before) :], at_once)
+        assert (line.ahead == 0) == complete, at_once
+
+
+def arrive(line, replies, at_once):
+    if replies and at_once:
+        assert line.admit_all(replies)
+    else:
+        assert [line.admit(reply) for reply in replies] == [KEEP] * len(replies)
 
 
 def test_the_start_is_known_once():
@@ -123,6 +162,7 @@ def test_a_consumer_of_another_client():
 
 
 ACK = b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0"
+ACK2 = b"$JS.ACK.S.o_2.1.%d.%d.1794786870000000000.0"
 DOMAIN = b"$JS.ACK.hub.hash.S.o_1.1.%d.%d.1794786870000000000.0.more"
 JUDGED = [  # reply subjects, and what they are
     ([ACK % (11, 1), ACK % (12, 2), ACK % (20, 3)], [KEEP, KEEP, KEEP]),

@@ -123,3 +123,7 @@ def test_statuses_before_the_stream_is_known_are_set_aside():
     reply = {"config": {}, "created": "2026-01-01T00:00:01Z"}
     policy.receive(Msg(deliver(2), 1, b"", json.dumps(reply).encode(), None), 1.3)
     assert (policy.ready, policy.take_early()) == (True, [deleted])
+
+
+def test_the_limit_of_messages_that_are_early():
+    assert MAX_EARLY == 8 * 1024 * 1024

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from jetstream.pull.consume import Consume
 from tests.effects import count_drops
 from tests.jetstream.consumes import A, consuming
-from tests.jetstream.pulls import message
+from tests.jetstream.pulls import INBOX, message, ordered, template
 
 
 @pytest.mark.rule("D-CONSUME-27")
@@ -53,3 +54,24 @@ def test_dropped_messages_do_not_count():
         machine.pop(2.0)
     assert not machine.finished
     assert machine.ledger.messages == 6
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_messages_that_come_at_once_are_signs_of_life(at_once):
+    """As each of them is: no heartbeat is missed 6 s later."""
+    machine = consuming()
+    msgs = [message(100, 1), message(100, 2)]
+    if at_once:
+        machine.receive_all(msgs, 4.0)
+    else:
+        for msg in msgs:
+            machine.receive(msg, 4.0)
+    machine.handle_timer(10.0)
+    assert machine.events.items == []
+    assert machine.deadline == 14.0
+
+
+def test_a_limit_of_one_byte_is_one():
+    machine = Consume(INBOX, template(), max_bytes=1, threshold=1)
+    machine.connected(0.0)
+    assert [pull["max_bytes"] for pull in ordered(machine)] == [1]

@@ -10,7 +10,7 @@ from jetstream.errors import (
     UnknownStatus,
 )
 from jetstream.machine.snapshot import OpenPull
-from jetstream.pull.fetch import Fetcher
+from jetstream.pull.fetch import SLACK_BYTES, SLACK_MESSAGES, Fetcher
 from natsproto.connection.effects import Unsubscribe
 from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 from natsproto.wire.frames import Msg
@@ -313,3 +313,65 @@ def test_snapshots_of_a_fetch():
     assert (made.ended, made.pulls, made.deadlines) == (True, [], {})
     assert isinstance(made.error, ConsumerUnavailable)
     assert fetching(online=False).snapshot(0.0).pulls == []
+
+
+def test_limits_and_a_fetcher_that_has_not_begun():
+    assert (SLACK_MESSAGES, SLACK_BYTES) == (64, 1024 * 1024)
+    fetcher = Fetcher(INBOX)
+    assert (fetcher.open, fetcher.streaming, fetcher.failure) == (False, False, None)
+    assert (fetcher.lost, fetcher.uncounted, fetcher.dropped) == (0, 0, 0)
+
+
+def test_the_next_fetch_forgets_how_the_last_one_ended():
+    fetcher = fetching()
+    fetcher.receive(status(1, "409 Leadership Change"), 1.0)
+    assert fetcher.uncounted == 409
+    fetcher.start(template(), 3, 0, 30.0, 2.0)
+    assert (fetcher.uncounted, fetcher.lost) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("msg", "taken"),
+    [
+        (Msg(b"s.x", 1, b"", b"x", None), 1),  # without a reply subject
+        (Msg(INBOX + b".1", 1, b"$JS.ACK.S.C.1.1.1.1.0", b"", b"NATS/1.0 404 No\r\n\r\n"), 1),
+        (Msg(INBOX + b".1", 1, b"", b"x", None), 0),  # in the place of statuses
+        (Msg(INBOX + b".", 1, b"", b"", b"NATS/1.0 404 No\r\n\r\n"), 0),
+    ],
+)
+def test_what_is_a_message(msg, taken):
+    fetcher = fetching()
+    assert fetcher.receive(msg, 1.0) is False
+    assert (len(fetcher.messages), fetcher.done) == (taken, False)
+
+
+@pytest.mark.rule("D-FETCH-15")
+@pytest.mark.parametrize("at_once", [False, True])
+def test_messages_that_come_at_once_use_up_the_same_room(at_once):
+    fetcher = fetching(3)
+    msgs = [message(100, number) for number in (1, 2, 3)]
+    if at_once:
+        assert fetcher.receive_all(msgs, 1.0)
+    else:
+        assert [fetcher.receive(msg, 1.0) for msg in msgs] == [False, False, True]
+    late = [message(100, number) for number in range(4, 4 + SLACK_MESSAGES + 2)]
+    assert not any(fetcher.receive(msg, 2.0) for msg in late)
+    assert (len(fetcher.messages), fetcher.dropped) == (3 + SLACK_MESSAGES, 2)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(("pending", "lost"), [(2, 0), (1, 1), (0, 2)])
+def test_messages_that_come_at_once_are_counted(at_once, pending, lost):
+    fetcher = fetching(3)
+    if at_once:
+        fetcher.receive_all([message(100, 1)], 1.0)
+    else:
+        fetcher.receive(message(100, 1), 1.0)
+    fetcher.receive(status(1, TIMEOUT, pending), 2.0)
+    assert fetcher.lost == lost
+
+
+def test_the_error_of_a_silent_server():
+    fetcher = fetching(heartbeat=5.0)
+    fetcher.handle_timer(10.0)
+    assert str(fetcher.failure) == "the server of the consumer was silent for 10 s"

@@ -64,9 +64,11 @@ def test_fetch(options, body):
 
 
 @pytest.mark.rule("PSUB-5")
-@pytest.mark.parametrize(("expires", "heartbeat"), [(2.0, 0.0), (40.0, 20.0)])
-def test_for_the_first(expires, heartbeat):
-    template = first_template("next", expires, True)
+@pytest.mark.parametrize(
+    ("expires", "given", "heartbeat"), [(2.0, 0.0, 0.0), (40.0, 0.0, 20.0), (40.0, 3.0, 3.0)]
+)
+def test_for_the_first(expires, given, heartbeat):
+    template = first_template("next", expires, True, given)
     beat = {"idle_heartbeat": heartbeat * S} if heartbeat else {}
     expected = {"batch": 5, "no_wait": True, "expires": expires * S, **beat}
     assert json.loads(template.body(5, 0, "")) == expected

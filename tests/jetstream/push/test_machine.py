@@ -536,3 +536,50 @@ def test_what_a_snapshot_shows(options, steps, attributes):
     play(machine, steps)
     made = machine.snapshot(7.0)
     assert {name: getattr(made, name) for name in attributes} == attributes
+
+
+def test_limits_by_default():
+    assert (MAX_MESSAGES, MAX_BYTES) == (65536, 64 * 1024 * 1024)
+
+
+@pytest.mark.rule("PUSH-8")
+@pytest.mark.parametrize(("length", "answered"), [(2048, 1), (2049, 0)])
+def test_the_longest_subject_of_a_stalled_consumer(length, answered):
+    machine = pushing(flow_control=True)
+    subject = "$JS.FC." + "x" * (length - len("$JS.FC."))
+    machine.receive(beat(0, subject), 1.0)
+    assert len(publishes(machine)) == answered
+
+
+@pytest.mark.rule("PUSH-1")
+@pytest.mark.parametrize("limit", [0, 1])
+def test_a_message_that_is_dropped_is_a_sign_of_life(limit):
+    machine = pushing(max_messages=limit)
+    machine.receive(M[1], 1.0)
+    machine.receive(M[2], 4.0)
+    assert machine.dropped == limit
+    machine.handle_timer(15.0)
+    assert machine.deadline == 19.0
+    assert event_names(machine) == []
+
+
+@pytest.mark.rule("D-SNAPSHOT-1")
+def test_a_snapshot_of_a_machine_that_stops():
+    machine = pushing()
+    assert machine.snapshot(1.0).stopped is False
+    machine.stopped = True
+    assert machine.snapshot(1.0).stopped is True
+    draining = pushing()
+    draining.receive(M[1], 1.0)
+    draining.start_draining()
+    assert draining.snapshot(1.0).stopped is True
+    assert pushing(at=2.0).snapshot(3.0).heard_ago == 1.0
+    assert Push(PlainPush()).snapshot(3.0).heard_ago is None
+
+
+@pytest.mark.rule("PUSH-12")
+def test_nothing_of_the_server_itself_is_delivered():
+    machine = pushing()
+    assert machine.receive(beat(0), 1.0) is False
+    assert machine.receive(status("100 Idle Heartbeat", data=b"x"), 1.0) is True  # a message
+    assert machine.pending() == 1

@@ -223,6 +223,8 @@ def test_nulls_and_missing_fields():
     ("data", "text"),
     [
         (b"x", "response is not valid JSON: b'x'"),
+        (b"[" * 100_000, r"response is not valid JSON: b'\[\[\["),
+        (b"\xff\xfe{\x00}\x00", "response is not valid JSON: "),
         (b"[]", r"response is not a JSON object: b'\[\]'"),
         (b"{}", "response has another type than PING: None"),
         (encoded("stats"), "response has another type than PING: 'io.nats.micro.v1.stats_response"),
