@@ -34,7 +34,9 @@ try:
     from opentelemetry import metrics, propagate, trace
     from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 except ImportError:
-    raise MissingExtra("opentelemetry-api is not installed: pip install natsproto[otel]") from None
+    raise MissingExtra(
+        "opentelemetry-api is not installed: pip install 'natsproto[otel]'"
+    ) from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable

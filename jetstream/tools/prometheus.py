@@ -23,7 +23,7 @@ try:
     from prometheus_client.registry import Collector
 except ImportError:
     raise MissingExtra(
-        "prometheus-client is not installed: pip install natsproto[prometheus]"
+        "prometheus-client is not installed: pip install 'natsproto[prometheus]'"
     ) from None
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from tests.core import ROOT
 
 HERE = Path(__file__).parent
 MICROPYTHON = ROOT / "tests/micropython"
+PYODIDE = ROOT / "tests/pyodide"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 WAIT = 240.0
 # Screenshots are kept there, for people.
@@ -49,9 +50,11 @@ def folder(micropython, tmp_path_factory) -> Path:
     return made
 
 
-def test_the_version_of_micropython_is_the_tested_one():
+def test_the_versions_are_the_tested_ones():
     locked = json.loads((MICROPYTHON / "package.json").read_text(encoding="utf-8"))
     assert locked["dependencies"][runtime.PACKAGE] == runtime.VERSION
+    locked = json.loads((PYODIDE / "package.json").read_text(encoding="utf-8"))
+    assert locked["dependencies"][runtime.PYODIDE] == runtime.PYODIDE_VERSION
 
 
 def test_the_site_is_complete(folder):
@@ -98,18 +101,36 @@ def test_python_behaves_the_same_on_micropython(folder, tmp_path):
 
 @pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
 def test_a_visit(micropython):
-    PICTURES.mkdir(exist_ok=True)
+    seen = visit(PICTURES, ["--runtime", micropython])
+    assert seen["ready"].startswith("MicroPython and the library were loaded in")
+    assert seen["errors"] == []
+    check(seen)
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
+def test_a_visit_without_micropython(micropython, tmp_path):
+    """The page runs on Pyodide if MicroPython cannot be loaded."""
+    pyodide = npm.install(PYODIDE) / runtime.PYODIDE
+    seen = visit(tmp_path, ["--runtime", micropython, "--fallback", pyodide], "micropython")
+    assert seen["ready"].startswith("Pyodide and the library were loaded in")
+    assert [error.rpartition("/")[2] for error in seen["errors"]] == ["micropython.mjs"]
+    check(seen)
+
+
+def visit(pictures: Path, options: list[str | Path], *blocked: str):
+    """Serve the page, use all of it in Chromium, and return what it shows."""
+    pictures.mkdir(exist_ok=True)
     websocket = {"listen": f"127.0.0.1:{free_port()}", "no_tls": True}
     command = [sys.executable, "-m", "jetstream.tools.cli", "explore", "--port", "0", "--json"]
     with (
         Server(jetstream=True, config={"websocket": websocket}) as server,
         subprocess.Popen(
-            [*command, "--runtime", micropython], stdout=subprocess.PIPE, text=True, cwd=ROOT
+            [*command, *options], stdout=subprocess.PIPE, text=True, cwd=ROOT
         ) as explorer,
     ):
         try:
             url = json.loads(explorer.stdout.readline())["url"]
-            where = [url, server.urls["websocket"], PICTURES]
+            where = [url, server.urls["websocket"], pictures, *blocked]
             done = subprocess.run(
                 [*npm.node(), HERE / "visit.mjs", npm.install(HERE), CHROMIUM, *where],
                 capture_output=True,
@@ -121,12 +142,11 @@ def test_a_visit(micropython):
             explorer.terminate()
         assert explorer.wait(WAIT) == 0
     assert done.returncode == 0, done.stdout + done.stderr
-    check(json.loads(done.stdout.splitlines()[-1]))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def check(seen):
     """Assert what the visitor saw."""
-    assert seen["errors"] == []
     assert seen["example"].startswith("252 bytes, 5 frames; the parser is between two frames")
     assert "idle_heartbeat" in seen["dialogue"]
     assert seen["frames"] == 8

@@ -1,11 +1,13 @@
 // Visits the explorer in Chromium: uses every pane, and prints what it shows as JSON.
 //
-//     node visit.mjs <node_modules> <chromium> <url of the page> <url of a WebSocket> <folder for pictures>
+//     node visit.mjs <node_modules> <chromium> <url of the page> <url of a WebSocket> <folder for pictures> [blocked]
+//
+// The browser cannot load files whose names begin with `blocked`.
 
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [modules, executablePath, url, websocket, pictures] = process.argv.slice(2);
+const [modules, executablePath, url, websocket, pictures, blocked] = process.argv.slice(2);
 const { chromium } = await import(pathToFileURL(path.join(modules, "playwright-core/index.mjs")));
 
 const browser = await chromium.launch({
@@ -17,6 +19,9 @@ const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
 const errors = [];
 page.on("pageerror", (error) => errors.push(String(error)));
 page.on("requestfailed", (request) => errors.push(request.url()));
+if (blocked) {
+  await page.route(`**/${blocked}*`, (route) => route.abort());
+}
 page.setDefaultTimeout(60_000);
 const text = (selector) => page.textContent(selector);
 const seen = { errors };
@@ -86,6 +91,7 @@ async function visitLive() {
 try {
   await page.goto(url);
   await page.waitForSelector("body[data-ready]");
+  seen.ready = await text("#ready");
   for (const visit of [visitWire, visitLifecycle, visitConsumers, visitLive]) {
     await visit();
   }

@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jetstream.tools.explore.runtime import find_runtime
+from jetstream.tools.explore.runtime import find_fallback, find_runtime
 from jetstream.tools.explore.site import build
 from natsproto.cli.exits import CommandFailed
 
@@ -31,18 +31,28 @@ def add(commands: Commands) -> None:
     parser.add_argument("--port", type=int, default=8222, metavar="N", help="(8222); 0: any")
     parser.add_argument("--build", metavar="DIR", help="write the page there and end")
     parser.add_argument("--runtime", metavar="DIR", default="", help="folder of MicroPython")
+    parser.add_argument(
+        "--fallback",
+        metavar="DIR",
+        nargs="?",
+        const="",
+        help="also serve Pyodide (14 MB), for browsers that cannot load MicroPython; its folder",
+    )
 
 
 async def explore(session: Session) -> None:
     """Run explore."""
     args = session.args
     runtime = await asyncio.to_thread(find_runtime, args.runtime)
+    fallback: Path | None = None
+    if args.fallback is not None:
+        fallback = await asyncio.to_thread(find_fallback, args.fallback)
     if args.build:
-        build(Path(args.build), runtime)
+        build(Path(args.build), runtime, fallback)
         session.out.result({"path": args.build}, f"written to {args.build}")
         return
     with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder), runtime)
+        build(Path(folder), runtime, fallback)
         with _listen(folder, args.port) as server:
             url = f"http://127.0.0.1:{server.server_port}/"
             session.out.result({"url": url}, url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from natsproto.cli import messages
+from natsproto.cli import doctor, messages
 from natsproto.cli import server as server_of_client
 from natsproto.cli.commands import command_line
 from natsproto.cli.run import run
@@ -62,6 +62,7 @@ def build() -> Commands:
     server_of_client.add(commands)
     for module in GROUPS:
         module.add(commands)
+    doctor.add(commands)
     return commands
 
 

@@ -25,6 +25,14 @@ ROOT = HERE.parent.parent.parent
 PAGE = HERE / "page"
 #: The files of MicroPython that the page loads.
 RUNTIME = ("micropython.mjs", "micropython.wasm")
+#: The files of Pyodide that the page loads if it cannot load MicroPython.
+FALLBACK = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "pyodide-lock.json",
+    "python_stdlib.zip",
+)
 # What the page never imports, and what does I/O by means that a page lacks.
 _LEFT_OUT = (
     "jetstream/blocking/",
@@ -38,6 +46,7 @@ _LEFT_OUT = (
     "natsproto/__main__.py",
     "natsproto/blocking.py",
     "natsproto/cli/",
+    "natsproto/compat/",
     "natsproto/testing/checks/",
 )
 _ADAPTERS = "natsproto/adapters/"
@@ -56,13 +65,20 @@ _RULE = re.compile(r"^- \*\*([A-Z][A-Z0-9-]+)\*\* (.*)$", re.MULTILINE)
 _RULE_ID = re.compile(r"\b(?:D-)?[A-Z][A-Z0-9]*-\d+\b")
 
 
-def build(folder: Path, runtime: Path) -> None:
-    """Write all files into the folder, which may exist; `runtime` is where MicroPython is."""
+def build(folder: Path, runtime: Path, fallback: Path | None = None) -> None:
+    """Write all files into the folder, which may exist.
+
+    `runtime` is where MicroPython is, `fallback` where Pyodide is.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for path in PAGE.iterdir():
         shutil.copy(path, folder)
     for name in RUNTIME:
         shutil.copy(runtime / name, folder)
+    if fallback is not None:
+        (folder / "pyodide").mkdir(exist_ok=True)
+        for name in FALLBACK:
+            shutil.copy(fallback / name, folder / "pyodide")
     sources = dict(read_sources())
     _write(folder / "core.json", sources)
     _write(folder / "rules.json", read_rules(ROOT / "spec_notes", sources))

@@ -1,19 +1,14 @@
-"""The fourth pane: a client of a real server, over the WebSocket of the page.
-
-Bytes handed over as values would cross the border between JavaScript and Python one by one, so they
-go through MicroPython's file system, which is in memory. page/python.js has the other side.
-"""
+"""The fourth pane: a client of a real server, over the WebSocket of the page."""
 
 from __future__ import annotations
 
 import asyncio
-import binascii
 import json
 
 import js
 
 from jetstream import JetStream
-from natsproto.adapters.driver import SystemRng
+from jetstream.tools.explore.host import RNG, WebSocketTransport
 from natsproto.adapters.micropython import connect
 from natsproto.errors import NatsError
 
@@ -25,68 +20,6 @@ if TYPE_CHECKING:
 
 _STREAM = "EXPLORER"
 _SUBJECT = "explorer.>"
-
-
-class WebSocketTransport:
-    """A transport of natsproto.adapters.micropython: the host frames, and secures wss URLs."""
-
-    #: The scheme of the URL that the visitor typed.
-    scheme: str = "ws"
-    #: The transports that are open, so that the visitor can cut one.
-    opened: list[Any] = []  # noqa: RUF012 - of the page, which has one client
-
-    def __init__(self) -> None:
-        self._socket: Any = None
-        self._changed = asyncio.Event()
-        self._chunks: list[bytes] = []
-        self._closed = False
-
-    async def open(self, host: str, port: int) -> None:
-        """Open a WebSocket; raise OSError."""
-        url = "%s://%s:%d" % (self.scheme, host, port)
-        self._socket = js.host_open(url, self._changed.set, self._receive, self._end)
-        await self._changed.wait()
-        if self._closed:
-            raise OSError("no WebSocket at %s" % url)
-        self.opened.append(self)
-
-    def start_tls(self, context: Any, hostname: str) -> None:
-        """Refuse: the host does TLS, for wss URLs."""
-        raise ValueError("TLS is done by the browser: use a wss URL")
-
-    async def read(self, size: int) -> bytes:
-        """Wait for a message of the WebSocket and return its data."""
-        while not self._chunks and not self._closed:
-            self._changed.clear()
-            await self._changed.wait()
-        return self._chunks.pop(0) if self._chunks else b""
-
-    async def write(self, data: bytes) -> None:
-        """Send data as one message."""
-        path = "/out%d" % self._socket
-        with open(path, "wb") as file:
-            file.write(data)
-        js.host_send(self._socket, path)
-
-    def close(self) -> None:
-        """Close the WebSocket."""
-        if self._socket is not None:
-            js.host_close(self._socket)
-        if self in self.opened:
-            self.opened.remove(self)
-
-    def _receive(self, path: str) -> None:
-        with open(path, "rb") as file:
-            self._chunks.append(file.read())
-        self._changed.set()
-
-    def _end(self) -> None:
-        self._closed = True
-        self._changed.set()
-
-
-def _random_bytes(size: int) -> bytes:
-    return binascii.unhexlify(js.host_random(size))
 
 
 def _report(kind: str, text: str, **more: Any) -> None:
@@ -118,7 +51,7 @@ class Live:
             self.client = await connect(
                 "nats://" + rest,
                 transport=WebSocketTransport,
-                rng=SystemRng(_random_bytes),
+                rng=RNG,
                 ignore_discovered=True,
                 reconnect_wait=0.5,
                 name="explorer",

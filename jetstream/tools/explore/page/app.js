@@ -11,7 +11,7 @@ const READERS = ["consume", "fetch", "ordered", "push"];
 
 async function start() {
   const began = performance.now();
-  const [{ python, sources, lab }, texts, dialogues] = await Promise.all([
+  const [{ name, python, sources, lab }, texts, dialogues] = await Promise.all([
     loadPython(),
     fetch("rules.json").then((response) => response.json()),
     fetch("dialogues.json").then((response) => response.json()),
@@ -21,7 +21,7 @@ async function start() {
   startLifecycle(lab("lifecycle"));
   startConsumers(lab("consumers"), rules, READERS);
   startLive(python, lab("live"));
-  $("ready").textContent = `MicroPython and the library were loaded in ${((performance.now() - began) / 1000).toFixed(1)} s.`;
+  $("ready").textContent = `${name} and the library were loaded in ${((performance.now() - began) / 1000).toFixed(1)} s.`;
   document.body.dataset.ready = "true";
 }
 

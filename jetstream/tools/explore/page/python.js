@@ -1,24 +1,50 @@
-// Loads MicroPython and the sources, and gives Python the WebSocket of the page.
+// Loads Python and the sources, and gives Python the WebSocket of the page.
+//
+// Python is MicroPython. If that cannot be loaded, it is Pyodide, if the page has it: it is 25 times
+// as large, and takes seconds to start.
 
-import { loadMicroPython } from "./micropython.mjs";
+import { addHost } from "./host.mjs";
 
 const HEAP = 16 * 1024 * 1024; // garbage is collected between calls only
 const LABS = "jetstream.tools.explore.labs";
+const FUTURE = "__future__.py"; // for MicroPython, which has no such module
 
 export async function loadPython() {
   const sources = await (await fetch("core.json")).json();
-  const python = await loadMicroPython({ heapsize: HEAP });
+  const { name, python } = await loadRuntime();
   const made = new Set();
   for (const [path, text] of Object.entries(sources)) {
-    makeFolders(python, path, made);
-    python.FS.writeFile(`/${path}`, text);
+    if (path !== FUTURE || name === "MicroPython") {
+      makeFolders(python, path, made);
+      python.FS.writeFile(`/${path}`, text);
+    }
   }
   addHost(python);
-  const lab = (name) => {
-    python.runPython(`from ${LABS} import ${name} as ${name}_lab`);
-    return python.globals.get(`${name}_lab`);
+  python.runPython("import sys\nif '/' not in sys.path: sys.path.insert(0, '/')");
+  const lab = (pane) => {
+    python.runPython(`from ${LABS} import ${pane} as ${pane}_lab`);
+    return python.globals.get(`${pane}_lab`);
   };
-  return { python, sources, lab };
+  return { name, python, sources, lab };
+}
+
+async function loadRuntime() {
+  try {
+    const { loadMicroPython } = await import("./micropython.mjs");
+    return { name: "MicroPython", python: await loadMicroPython({ heapsize: HEAP }) };
+  } catch (error) {
+    return { name: "Pyodide", python: await loadFallback(error) };
+  }
+}
+
+async function loadFallback(reason) {
+  let runtime;
+  try {
+    runtime = await import("./pyodide/pyodide.mjs");
+  } catch {
+    throw new Error(`MicroPython could not be loaded (${reason}), and there is no Pyodide: see explore --fallback`);
+  }
+  return runtime.loadPyodide({ indexURL: new URL("pyodide/", document.baseURI).href });
 }
 
 function makeFolders(python, path, made) {
@@ -30,32 +56,4 @@ function makeFolders(python, path, made) {
       made.add(folder);
     }
   }
-}
-
-// The functions that labs/live.py calls. Data crosses the border as files.
-function addHost(python) {
-  const sockets = new Map();
-  globalThis.host_open = (url, opened, received, closed) => {
-    const id = sockets.size + 1;
-    const socket = new WebSocket(url);
-    socket.binaryType = "arraybuffer";
-    socket.onopen = () => opened();
-    socket.onclose = () => closed();
-    socket.onmessage = (event) => {
-      const file = `/in${id}`;
-      python.FS.writeFile(file, new Uint8Array(event.data));
-      received(file);
-    };
-    sockets.set(id, socket);
-    return id;
-  };
-  globalThis.host_send = (id, file) => {
-    const socket = sockets.get(id);
-    if (socket.readyState === WebSocket.OPEN) {
-      socket.send(python.FS.readFile(file));
-    }
-  };
-  globalThis.host_close = (id) => sockets.get(id).close();
-  globalThis.host_random = (size) =>
-    Array.from(crypto.getRandomValues(new Uint8Array(size)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
