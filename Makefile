@@ -3,11 +3,14 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 # Checks that do not depend on timing run at low priority, so they do not slow down the server tests.
 CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection jetstream)
 PURE := $(addprefix tests/,hostile fuzz embedded) \
 	$(addprefix tests/sim/test_,sim.py simulation.py model.py push_model.py mutants.py mutate.py)
+# These compare times with limits, or wait for clusters that crash, so they run when nothing else does.
+TIMED := $(addprefix tests/,sweep jepsen soak)
 # Fail if a worker process dies: a replacement would wait forever.
 XDIST := --max-worker-restart 0 --dist
 # A hundred processes import the same sources, so keep the compiled files even if the environment says not to.
@@ -20,6 +23,7 @@ help:  ## Show this list
 test: $(READY)  ## Run every check that must pass before a merge
 	$(MAKE) --no-print-directory --jobs 5 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
 		lint real spark oldest types cover pure rules
+	$(MAKE) --no-print-directory timed
 
 lint: $(READY)  ## Check style, formatting and the import law
 	$(CALM) -m ruff check .
@@ -44,7 +48,10 @@ pure: $(READY)  ## Run all other tests that need no server
 
 # Each process runs a dozen servers of its own, which together use a twentieth of a core when idle.
 real: $(READY)  ## Run all remaining tests except those in Spark
-	$(PY) -m pytest -n 3 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) tests/typing tests/spark)
+	$(PY) -m pytest -n 3 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) $(TIMED) tests/typing tests/spark)
+
+timed: $(READY)  ## Run the sweeps, the check of linearizability and short soaks, which compare times with limits
+	$(PY) -m pytest -n 3 $(XDIST) worksteal $(TIMED)
 
 core: $(READY)  ## Test only the machines: no I/O and no server
 	$(PY) -m pytest $(CORE) tests/hostile
@@ -70,10 +77,15 @@ versions: $(READY)  ## Run the conformance suite on every supported nats-server,
 oldest: $(READY)  ## Run the quick part of the conformance suite on the oldest nats-server on PyPI
 	$(PY) -m tests.versions --quick
 
+PEERS ?= build/compat/peers
+compat: $(READY)  ## Run the suites of nats-py, FastStream and taskiq-nats on the compatibility layer
+	$(PY) -m tests.compat.run --peers $(PEERS)
+
 FUZZ_SECONDS ?= 60
-fuzz: $(READY)  ## Fuzz for FUZZ_SECONDS (60) in total, with atheris where a wheel is available
-	-$(PY) -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run
+FUZZ ?=
+fuzz: $(READY)  ## Fuzz with each harness, or those in FUZZ, for FUZZ_SECONDS (60), with atheris where a wheel is available
+	-$(PIP) --only-binary atheris --group fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run $(FUZZ)
 
 SEEDS ?= 100000
 sim: $(READY)  ## Run the simulation with SEEDS (100,000) seeds for each mode, on all cores
@@ -83,11 +95,21 @@ MUTATE ?=
 mutants: $(READY)  ## List mechanical mistakes in the modules in MUTATE that no test finds
 	$(PY) -m tests.sim.mutate $(MUTATE)
 
+CHAOS ?= --rounds 200
+chaos: $(READY)  ## Write and read in every way while a cluster crashes and is cut apart; CHAOS holds the arguments
+	$(PY) -m tests.soak.chaos $(CHAOS)
+
 SOAK ?= --messages 100000 --faults 10
-soak: $(READY)  ## Publish and consume while servers crash, freeze and restart; SOAK holds the arguments
+STEADY ?= --messages 50000000
+soak: $(READY)  ## Publish and consume while servers crash, freeze and restart; SOAK and STEADY hold the arguments
 	$(PY) -m tests.soak $(SOAK)
 	$(PY) -m tests.soak.memory
 	$(PY) -m tests.soak.snapshots
+	$(PY) -m tests.soak.steady $(STEADY)
+
+JEPSEN ?= --operations 1000000 --faults 1000
+jepsen: $(READY)  ## Check that writes are linearizable while a cluster crashes; JEPSEN holds the arguments
+	$(PY) -m tests.jepsen $(JEPSEN)
 
 # The comparison with other clients runs on the newest of these; --rounds 2 --share 0.2 is a short run.
 BENCH_PYTHONS ?= $(PYTHON) python3.13
@@ -105,17 +127,41 @@ SITE ?= build/site
 site: $(READY)  ## Write the explorer as a folder of static files, SITE (build/site)
 	$(PY) -m jetstream.tools.cli explore --build $(SITE)
 
-demo: $(READY)  ## Send orders through a real server: three runtimes live, then Spark if Java is installed
+docs: .venv/.docs  ## Build the documentation as a site, build/docs, and check its links and spelling
+	$(PY) -m docs.site
+
+demo: .venv/.demo  ## Send orders through a real server: three runtimes live, then Spark if Java is installed
 	$(PY) -m examples.orders
+
+demo-lite: .venv/.demo-lite  ## The same without Spark: a download of about 10 MB
+	$(PY) -m examples.orders --lite
+
+PYTHONS ?=
+dist: .venv/.dist  ## Build the sdist and the wheel twice, compare and check them, and run README in empty environments
+	$(PY) -m release.dist $(PYTHONS)
 
 clean:  ## Remove everything that is not source
 	rm -rf .venv .tox .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Do not precompile: modules are compiled when imported, and most never are.
+# Do not precompile: modules are compiled when imported, and most never are. The groups of pyproject.toml need pip 25.1.
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --upgrade 'pip>=25.1'
+	$(PIP) --group dev --editable .
+	@touch $@ .venv/.demo .venv/.demo-lite
+
+# The demos install only what they need; where the developers' tools are installed, that is nothing.
+.venv/.demo .venv/.demo-lite: .venv/.%: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PIP) --editable '.[$*]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide adapters versions oldest fuzz sim mutants soak bench bench-check bench-spark site demo clean
+.venv/.docs .venv/.dist: .venv/.%: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PIP) --upgrade 'pip>=25.1'
+	$(PIP) --group $* --editable .
+	@touch $@
+
+# Every target that has a description.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' $(MAKEFILE_LIST))

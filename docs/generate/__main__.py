@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from docs.generate import adrs, book, command, diagrams, performance, rules_index
+from docs.generate import adrs, architecture, book, command, diagrams, performance, rules_index
 from docs.generate.book import Facts
 from tests.core import name
 from tests.rules import collect_tests, read_code, read_rules
@@ -28,6 +28,7 @@ def render() -> dict[Path, str]:
     files.update(diagrams.render())
     files.update(performance.render())
     files.update(command.render())
+    files.update(architecture.render())
     return files
 
 
