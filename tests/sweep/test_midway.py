@@ -3,7 +3,8 @@
 Each run of a call has an account and a proxy of its own. The proxy counts the frames that the
 server sends after the call has begun, and after some of them it holds back the rest: at the first,
 the middle and the last boundary of the dialogue. At the middle one half of the next frame arrives.
-The first boundary of all, before any answer, is that of test_liveness.py.
+The first boundary of all, before any answer, is that of test_liveness.py. A call's time counts from
+the silence on: until then it depends on how fast the server answers.
 
 How many frames there are is found by running each call undisturbed, which must succeed.
 """
@@ -11,6 +12,7 @@ How many frames there are is found by running each call undisturbed, which must 
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,7 +68,8 @@ class Hush(Proxy):
         self.begun = False
         #: The frames of the call that were forwarded.
         self.frames = 0
-        self.silent = False
+        #: When the silence began; None: it has not.
+        self.silent_at: float | None = None
         self._released = asyncio.Event()
 
     async def release(self) -> None:
@@ -79,13 +82,13 @@ class Hush(Proxy):
                 frame = await read_frame(reader)
                 # The server pings when it likes.
                 if self.begun and not frame.startswith(b"PING"):
-                    if self.frames == self._cut.frames and not self.silent:
-                        self.silent = True
+                    if self.frames == self._cut.frames and self.silent_at is None:
+                        self.silent_at = time.monotonic()
                         half = len(frame) // 2 * self._cut.inside
                         writer.write(frame[:half])
                         frame = frame[half:]
-                    self.frames += not self.silent
-                if self.silent:
+                    self.frames += self.silent_at is None
+                if self.silent_at is not None:
                     await self._released.wait()
                 writer.write(frame)
                 await writer.drain()
@@ -145,6 +148,9 @@ class Stalls(Theater):
 
     def limit(self, call: Call) -> float:
         return limit(call._replace(timeouts=max(call.timeouts, call.midway)))
+
+    def begun_at(self, name: str, started: float) -> float:
+        return self.hushes[name].silent_at or started
 
     def end(self, name: str) -> None:
         self.frames[name] = self.hushes[name].frames
@@ -221,7 +227,7 @@ def test_a_server_that_falls_silent(adapter, places, frames, stand, tmp_path, mo
     problems = stalls.problems()
     assert not problems, "\n".join(problems)
     # Without helpers, some calls of the blocking client get no answers at all.
-    cut = [name for name, hush in stalls.hushes.items() if hush.silent]
+    cut = [name for name, hush in stalls.hushes.items() if hush.silent_at is not None]
     assert len(cut) > 0.9 * len(runs), sorted(set(runs) - set(cut))
     # Those that wait without a timeout continue.
     assert [name for name, stage in stalls.stages.items() if not stage.ended] == []
