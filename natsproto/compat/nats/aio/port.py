@@ -18,6 +18,11 @@ class Port(AsyncioPort):
 
     It keeps the exceptions of the transports by the URL of their server, because nats-py passes
     them on to programs, and notes when a server was dialed.
+
+    By itself natsproto stops if a server rejects the same credentials twice in a row. nats-py
+    counts a rejected attempt like any other that failed, so that programs outlast a server whose
+    users are not loaded yet. An established connection that ends because its credentials are no
+    longer valid is different: nats-py closes, and so does this layer if they are rejected again.
     """
 
     def __init__(self, connection: Connection, choice: Choice) -> None:
@@ -26,8 +31,11 @@ class Port(AsyncioPort):
         self.causes: dict[str, BaseException] = {}
 
     def dial(self, effect: Dial) -> None:
-        """Note the server that is dialed."""
-        self._choice.note(self._server())
+        """Note the server that is dialed; forget that it rejected an earlier attempt."""
+        server = self.connection.lifecycle.attempts.server
+        if server.failures:
+            server.auth_error = ""
+        self._choice.note(server.name)
         super().dial(effect)
 
     def on_closed(self, error: BaseException | None = None) -> None:

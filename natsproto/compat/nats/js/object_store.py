@@ -15,8 +15,15 @@ from jetstream.objects.info import ObjectInfo as CoreInfo
 from natsproto.errors import InvalidName, InvalidValue, NatsError
 
 from . import api, errors
-from .buckets import OBJ_STREAM_TEMPLATE as OBJ_STREAM_TEMPLATE
-from .buckets import VALID_BUCKET_RE as VALID_BUCKET_RE
+from .constants import *  # noqa: F403
+from .constants import OBJ_DEFAULT_CHUNK_SIZE
+from .errors import BadObjectMetaError as BadObjectMetaError
+from .errors import DigestMismatchError as DigestMismatchError
+from .errors import LinkIsABucketError as LinkIsABucketError
+from .errors import NotFoundError as NotFoundError
+from .errors import ObjectAlreadyExists as ObjectAlreadyExists
+from .errors import ObjectDeletedError as ObjectDeletedError
+from .errors import ObjectNotFoundError as ObjectNotFoundError
 from .failures import translate
 
 if TYPE_CHECKING:
@@ -24,8 +31,6 @@ if TYPE_CHECKING:
     from jetstream.objects.watch import ObjectWatcher as CoreWatcher
 
     from .client import JetStreamContext
-
-_PIECE = 128 * 1024
 
 
 class ObjectStore:
@@ -264,7 +269,7 @@ def _pieces(data: Any) -> Any:
 
 async def _read(file: Any) -> AsyncIterator[bytes]:
     while True:
-        piece = file.read(_PIECE)
+        piece = file.read(OBJ_DEFAULT_CHUNK_SIZE)
         if inspect.isawaitable(piece):
             piece = await piece
         if not piece:

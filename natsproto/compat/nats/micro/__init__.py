@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .request import Handler as Handler
+from .request import Request as Request
 from .service import Service, ServiceConfig
 
 if TYPE_CHECKING:
