@@ -248,8 +248,8 @@ class JetStreamContext(JetStreamManager):
     ) -> _PushSubscription:
         if cb is not None and not manual_ack and config.ack_policy not in _WITHOUT_ACKS:
             cb = acknowledging(cb)
-        subject = config.deliver_subject or ""
-        return _PushSubscription(self, source, subject, source.stream, source.name, cb, *limits)
+        subject, queue = config.deliver_subject or "", config.deliver_group or ""
+        return _PushSubscription(self, source, subject, queue, source.name, cb, *limits)
 
     async def _subscribe_ordered(
         self,
@@ -279,7 +279,7 @@ class JetStreamContext(JetStreamManager):
                 max_pending_bytes=limits_of(*limits).max_bytes,
                 **fields,
             )
-        return _PushSubscription(self, source, subject, stream, "", cb, *limits)
+        return _PushSubscription(self, source, subject, "", "", cb, *limits)
 
     # Pull consumers
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jetstream.kv.entry import delivered_entry
-from natsproto.errors import NatsError
+from natsproto.compat.nats.errors import BadSubscriptionError
+from natsproto.errors import InvalidState, NatsError
 
 from . import api
 from .constants import KV_DEL as KV_DEL
@@ -29,7 +30,7 @@ from .errors import (
     NotFoundError,
 )
 from .errors import InvalidKeyError as InvalidKeyError
-from .failures import translate
+from .failures import after_end, translate
 from .publishing import publish_anywhere
 
 if TYPE_CHECKING:
@@ -313,9 +314,10 @@ class KeyValue:
             return self
 
         async def __anext__(self) -> KeyValue.Entry | None:
-            while not self._ready:
-                await self._next(None)
-            return self._ready.popleft()
+            try:
+                return await self.updates(None)
+            except BadSubscriptionError:  # `stop` was called
+                raise StopAsyncIteration from None
 
         async def initial(self) -> AsyncIterator[KeyValue.Entry]:
             """Iterate over the initial values."""
@@ -329,6 +331,8 @@ class KeyValue:
             """Read one message. Its metadata is not made into objects first: 10 us less."""
             try:
                 msg = await self._sub._source.next(timeout)
+            except InvalidState:
+                raise after_end(self._sub._conn) from None
             except NatsError as error:
                 raise translate(error) from error
             kv = self._kv

@@ -264,7 +264,7 @@ class JetStreamManager:
         if raw.status:
             raise APIError(code=raw.status, description=raw.description)
         return api.RawStreamMsg(
-            subject=headers.pop("Nats-Subject", None),
+            subject=headers.get("Nats-Subject"),
             seq=int(headers["Nats-Sequence"]) if "Nats-Sequence" in headers else None,
             data=raw.data,
             headers=headers,
