@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from .client import JetStreamContext
 
+_BYTES: Any = (bytes, bytearray, memoryview)
+
 
 class ObjectStore:
     """An object store: a bucket of objects with names."""
@@ -268,11 +270,11 @@ def _pieces(data: Any) -> Any:
     """Return what jetstream stores: bytes, or an iterator over the pieces of a file."""
     if isinstance(data, str):
         return data.encode()
-    if isinstance(data, (bytes, bytearray, memoryview)):
-        return data
     if hasattr(data, "read"):
         return _read(getattr(data, "buffer", data))
-    raise TypeError("nats: invalid type for object store")
+    if not isinstance(data, _BYTES):
+        raise TypeError("nats: invalid type for object store")
+    return data
 
 
 async def _read(file: Any) -> AsyncIterator[bytes]:

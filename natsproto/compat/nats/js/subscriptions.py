@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _ROUND = 30.0
 _SHORTEST = 0.001
 _PAUSE = 0.05
-_CONFLICT = 409
+_OTHERS_WAIT = "Exceeded MaxWaiting"  # 409 with this text
 
 
 class PushSubscription(Subscription):
@@ -262,7 +262,7 @@ class PullSubscription:
                     raise
             except PullRefused as error:
                 # nats-py waits if others have pulled already, and it was for more than one message.
-                if batch == 1 or error.code != _CONFLICT:
+                if batch == 1 or _OTHERS_WAIT not in error.description:
                     raise
                 if left <= _PAUSE:
                     raise TimeoutExpired(str(error)) from error

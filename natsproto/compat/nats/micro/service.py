@@ -16,6 +16,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from natsproto.compat.nats import errors
+from natsproto.compat.nats.aio.client import Client as Client
+from natsproto.compat.nats.aio.msg import Msg as Msg
+from natsproto.compat.nats.aio.subscription import Subscription as Subscription
 
 from .info import INFO_RESPONSE_TYPE as INFO_RESPONSE_TYPE
 from .info import PING_RESPONSE_TYPE as PING_RESPONSE_TYPE
@@ -28,10 +31,6 @@ from .request import Handler, Request, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
-
-    from natsproto.compat.nats.aio.client import Client
-    from natsproto.compat.nats.aio.msg import Msg
-    from natsproto.compat.nats.aio.subscription import Subscription
 
 DEFAULT_QUEUE_GROUP = "q"
 DEFAULT_PREFIX = "$SRV"
