@@ -69,6 +69,26 @@ async def settle(nc: Any) -> None:
     await asyncio.sleep(0.05)
 
 
+def test_addresses_are_completed_in_the_same_way():
+    theirs, ours = (
+        importlib.import_module(f"{name}.aio.client").Client()
+        for name in ("nats", "natsproto.compat.nats")
+    )
+    users = ("", "@", ":@", "a@", "a:b@")
+    hosts = ("h", "h:", "h:1", "[::1]", "[::1]:1")
+    for start in ("", "nats://", "tls://", "ws://", "wss://"):
+        for user in users:
+            for address in (start + user + host for host in hosts):
+                assert parse(ours, address) == parse(theirs, address), address
+
+
+def parse(client: Any, address: str) -> Any:
+    try:
+        return client._parse_server_uri(address)
+    except Exception as error:
+        return type(error).__name__
+
+
 # Subscriptions
 
 
@@ -162,6 +182,14 @@ async def a_denied_request_is_a_timeout(nats: Any, url: str, name: str) -> None:
     assert str(reported[0]) == 'nats: permissions violation for publish to "forbidden"'
     assert nc.is_connected
     await nc.close()
+
+
+async def addresses_may_have_parts_without_a_meaning(nats: Any, url: str, name: str) -> None:
+    place = url.rpartition("/")[2]
+    for address in (f"nats://:@{place}", f"nats://@{place}/", f"nats://{place}/path?a=b"):
+        nc = await connect(nats, address)
+        assert nc.is_connected
+        await nc.close()
 
 
 async def rejected_credentials_are_tried_again(nats: Any, url: str, name: str) -> None:
@@ -323,6 +351,7 @@ PROGRAMS = [
     a_request_may_wait_forever,
     a_payload_must_be_bytes,
     a_denied_request_is_a_timeout,
+    addresses_may_have_parts_without_a_meaning,
     rejected_credentials_are_tried_again,
     acknowledgments_have_the_value_of_a_counter,
     pulled_messages_arrive_below_the_inbox_prefix,

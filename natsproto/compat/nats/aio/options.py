@@ -15,6 +15,7 @@ from natsproto.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from urllib.parse import ParseResult
 
     from .pool import Choice, Srv
 
@@ -85,10 +86,17 @@ def server_urls(pool: list[Srv], require_tls: bool) -> list[str]:
     require_tls: whether `tls://` insists on TLS; nats-py does not, so that anyone on the network
         path can have a client send its credentials in plain text
     """
-    urls = [srv.uri.geturl() for srv in pool]
+    urls = [_usable(srv.uri).geturl() for srv in pool]
     if not require_tls:
         urls = ["nats" + url[len("tls") :] if url.startswith("tls://") else url for url in urls]
     return urls
+
+
+def _usable(uri: ParseResult) -> ParseResult:
+    """Return an address without the parts that nats-py ignores: an empty user, and a path."""
+    if not uri.username and not uri.password:
+        uri = uri._replace(netloc=uri.netloc.rpartition("@")[2])
+    return uri if uri.scheme in ("ws", "wss") else uri._replace(path="", query="", fragment="")
 
 
 def _credentials(given: dict[str, Any]) -> dict[str, Any]:
