@@ -184,7 +184,7 @@ def find_checkout(peers: Path, suite: Suite) -> Path:
 
 
 def run_twice(python: Path, checkout: Path, suite: Suite, on_nats_py: bool) -> Outcome:
-    """Run a suite, and once more, alone, the tests that failed unexpectedly.
+    """Run a suite, and once more only the tests that failed unexpectedly.
 
     Many have limits of a few seconds, which they exceed on a busy machine. No failure of nats-py
     is expected.
