@@ -23,7 +23,8 @@ KEPT: dict[str, str] = {
     "ClientJWTAuthTest.test_nkeys_jwt_creds_user_connect_with_token": _INSIDE
     + "`Client._connect_command`",
     # nats-py: JetStream
-    "PullSubscribeTest.test_fetch_cancelled_errors_raised": _INSIDE + "`asyncio.wait_for`",
+    "PullSubscribeTest.test_fetch_cancelled_errors_raised": "uses `unittest.mock` without "
+    "importing it, to replace `asyncio.wait_for`, which `fetch` does not call here",
     "PullSubscribeTest.test_fetch_collects_server_messages_alongside_pending_queue": _PRIVATE
     + "`_sub._pending_queue`",
     "PullSubscribeTest.test_fetch_returns_promptly_with_pending_queue_messages": _PRIVATE
