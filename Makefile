@@ -79,7 +79,7 @@ oldest: $(READY)  ## Run the quick part of the conformance suite on the oldest n
 
 PEERS ?= build/compat/peers
 compat: $(READY)  ## Run the suites of nats-py, FastStream and taskiq-nats on the compatibility layer
-	$(PY) -m tests.compat.run --peers $(PEERS)
+	$(PY) -m tests.compat.run --baseline --peers $(PEERS)
 
 FUZZ_SECONDS ?= 60
 FUZZ ?=

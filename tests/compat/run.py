@@ -2,11 +2,15 @@
 
     make compat
     make compat PEERS=~/peers
+    python -m tests.compat.run --only JetStream
 
 The packages come from the registry, into build/compat. Their suites are not part of them, so PEERS
 names a directory with checkouts called nats.py, faststream and taskiq-nats; what is missing there
 is cloned from GitHub at the versions in SUITES. A test that fails and is not in kept.py fails the
-run, and so does an entry of kept.py whose test passes. The table is written into docs/compat.md.
+run, and so does an entry of kept.py whose test passes.
+
+`--baseline`, which `make compat` uses, runs each suite on nats-py as well, in the same environment
+and against the same server, and writes the table of both into docs/compat.md.
 """
 
 from __future__ import annotations
@@ -125,26 +129,36 @@ class Outcome:
     skipped: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Row:
+    """The results of a suite on the layer and, with `--baseline`, on nats-py."""
+
+    suite: Suite
+    ours: Outcome
+    theirs: Outcome | None = None
+
+
 def main() -> int:
     """Run the suites; return 1 if a result is not the expected one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", type=Path, default=BUILD / "peers")
     parser.add_argument("--only", default="", help="a project, or a part such as JetStream")
-    parser.add_argument("--on-nats-py", action="store_true", help="run the suites on nats-py")
+    parser.add_argument(
+        "--baseline", action="store_true", help="run on nats-py as well, and write the table"
+    )
     options = parser.parse_args()
     python = make_environment()
-    rows: list[tuple[Suite, Outcome]] = []
+    rows: list[Row] = []
     for suite in SUITES:
         if options.only in ("", suite.project, suite.part):
             checkout = find_checkout(options.peers.expanduser(), suite)
-            outcome = run(python, checkout, suite, options.on_nats_py)
-            if not options.on_nats_py:
-                repeat(python, checkout, suite, outcome)
-            rows.append((suite, outcome))
-            print(f"{suite.project} {suite.part}: {show(rows[-1][1])}", flush=True)
-    if options.on_nats_py:
-        return 0
-    if not options.only:
+            row = Row(suite, run_twice(python, checkout, suite, False))
+            print(f"{suite.project} {suite.part}: {show(row.ours)}", flush=True)
+            if options.baseline:
+                row.theirs = run_twice(python, checkout, suite, True)
+                print(f"{suite.project} {suite.part} on nats-py: {show(row.theirs)}", flush=True)
+            rows.append(row)
+    if options.baseline and not options.only:
         write_table(rows)
     return report(rows)
 
@@ -169,17 +183,21 @@ def find_checkout(peers: Path, suite: Suite) -> Path:
     return checkout
 
 
-def repeat(python: Path, checkout: Path, suite: Suite, outcome: Outcome) -> None:
-    """Run the tests that failed without a reason once more, alone, and note those that pass.
+def run_twice(python: Path, checkout: Path, suite: Suite, on_nats_py: bool) -> Outcome:
+    """Run a suite, and once more only the tests that failed unexpectedly.
 
-    Many have limits of a few seconds, which they exceed on a busy machine.
+    Many have limits of a few seconds, which they exceed on a busy machine. No failure of nats-py
+    is expected.
     """
-    new = [name for name in outcome.failed if name not in KEPT]
+    outcome = run(python, checkout, suite, on_nats_py)
+    new = [name for name in outcome.failed if on_nats_py or name not in KEPT]
     if new:
-        again = run(python, checkout, suite, False, [name.rpartition(".")[2] for name in new])
+        functions = sorted({name.partition("[")[0].rpartition(".")[2] for name in new})
+        again = run(python, checkout, suite, on_nats_py, functions)
         passed = [name for name in new if name in again.passed]
         outcome.failed = [name for name in outcome.failed if name not in passed]
         outcome.passed += passed
+    return outcome
 
 
 def run(
@@ -204,8 +222,8 @@ def run(
         command += ["--tb=native", "--timeout=60", "-o", "addopts="]
         command += ["-k", " or ".join(only)] if only else []
         command += [*suite.flags, "--junitxml", str(found), *suite.paths]
-        log = BUILD / f"{suite.project}-{suite.part}{'-again' if only else ''}.log"
-        with log.open("wb") as output:
+        kind = ("-nats-py" if on_nats_py else "") + ("-again" if only else "")
+        with (BUILD / f"{suite.project}-{suite.part}{kind}.log").open("wb") as output:
             if suite.needs_server:
                 with Server(jetstream=True, port=4222):
                     subprocess.run(command, cwd=checkout, env=environment, stdout=output)
@@ -237,30 +255,37 @@ def show(outcome: Outcome) -> str:
     )
 
 
-def write_table(rows: list[tuple[Suite, Outcome]]) -> None:
+def write_table(rows: list[Row]) -> None:
     """Write the table and the reasons into the page."""
-    lines = ["| suite | tests | pass | share |", "|---|---|---|---|"]
-    for suite, outcome in rows:
-        total = len(outcome.passed) + len(outcome.failed)
-        share = 100 * len(outcome.passed) / total
-        lines.append(
-            f"| {suite.project}: {suite.part} | {total} | {len(outcome.passed)} | {share:.0f} % |"
-        )
-    passed = sum(len(outcome.passed) for _, outcome in rows)
-    total = passed + sum(len(outcome.failed) for _, outcome in rows)
-    lines.append(f"| all | {total} | {passed} | {100 * passed / total:.0f} % |")
-    lines += ["", "These tests fail, for these reasons:", "", "| test | reason |", "|---|---|"]
-    failed = {name for _, outcome in rows for name in outcome.failed}
-    lines += [f"| `{name}` | {KEPT.get(name, '?')} |" for name in sorted(failed)]
+    lines = [
+        "| suite | tests | nats-py passes | the layer passes | share |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    lines += [f"| {row.suite.project}: {row.suite.part} {count([row])}" for row in rows]
+    lines.append(f"| all {count(rows)}")
+    lines += ["", "These tests fail on the layer, for these reasons:", ""]
+    lines += ["| test | on nats-py | reason |", "|---|---|---|"]
+    fail_there = {name for row in rows if row.theirs for name in row.theirs.failed}
+    for name in sorted({name for row in rows for name in row.ours.failed}):
+        there = "fails" if name in fail_there else "passes"
+        lines.append(f"| `{name}` | {there} | {KEPT.get(name, '?')} |")
     text = PAGE.read_text()
     head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
     PAGE.write_text(f"{head}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{tail}")
 
 
-def report(rows: list[tuple[Suite, Outcome]]) -> int:
+def count(rows: list[Row]) -> str:
+    """Return the cells with the sums of these rows: tests, passes of both, and the share."""
+    ours = sum(len(row.ours.passed) for row in rows)
+    total = ours + sum(len(row.ours.failed) for row in rows)
+    theirs = sum(len(row.theirs.passed) for row in rows if row.theirs)
+    return f"| {total} | {theirs} | {ours} | {100 * ours / total:.0f} % |"
+
+
+def report(rows: list[Row]) -> int:
     """Print the results that are not the expected ones; return 1 if there are any."""
-    failed = {name for _, outcome in rows for name in outcome.failed}
-    passed = {name for _, outcome in rows for name in outcome.passed}
+    failed = {name for row in rows for name in row.ours.failed}
+    passed = {name for row in rows for name in row.ours.passed}
     new = sorted(failed - set(KEPT))
     gone = sorted(passed & set(KEPT))
     for name in new:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import socket
 from typing import Any
 
@@ -269,3 +270,56 @@ def test_members_of_a_queue_group_that_start_at_once_share_a_consumer():
     with Server(jetstream=True) as server:
         assert run(members_that_start_at_once, theirs, server.url) == MEMBERS
         assert run(members_that_start_at_once, ours, server.url) == 1
+
+
+async def more_subscriptions_than_allowed(nats: Any, server: Server) -> tuple[bool, list[str]]:
+    """Return whether the client is still connected after that, and which errors it reported."""
+    reported: list[str] = []
+
+    async def on_error(error: Exception) -> None:
+        reported.append(str(error))
+
+    nc = await nats.connect(server.url, error_cb=on_error)
+    for name in "abc":
+        await nc.subscribe(name)
+    try:
+        await nc.flush(timeout=2)
+    except (nats.errors.Error, asyncio.TimeoutError):
+        pass
+    await asyncio.sleep(0.1)  # nats-py closes in a task
+    found = nc.is_connected, reported
+    await close(nc)
+    return found
+
+
+def test_a_subscription_that_is_refused_does_not_close_the_client():
+    with Server(config="max_subscriptions: 2") as server:
+        assert run(more_subscriptions_than_allowed, theirs, server) == (False, [])
+        connected, reported = run(more_subscriptions_than_allowed, ours, server)
+    assert (connected, reported) == (True, ["nats: maximum subscriptions exceeded"])
+
+
+async def fetch_of_more_than_the_consumer_allows(nats: Any, url: str) -> str:
+    """Return the result of a fetch that the consumer refuses, although it has messages."""
+    nc = await nats.connect(url)
+    js = nc.jetstream()
+    name = "B" + nats.__name__.replace(".", "_")
+    await js.add_stream(name=name, subjects=[name])
+    await js.publish(name, b"1")
+    body = {"stream_name": name, "config": {"durable_name": "d", "max_batch": 2}}
+    body["config"]["ack_policy"] = "explicit"
+    await nc.request(f"$JS.API.CONSUMER.DURABLE.CREATE.{name}.d", json.dumps(body).encode())
+    sub = await js.pull_subscribe_bind("d", name)
+    try:
+        return str(await sub.fetch(5, timeout=1))
+    except nats.errors.Error as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        await nc.close()
+
+
+def test_a_fetch_that_is_refused_raises():
+    with Server(jetstream=True) as server:
+        assert run(fetch_of_more_than_the_consumer_allows, theirs, server.url) == "[]"
+        found = run(fetch_of_more_than_the_consumer_allows, ours, server.url)
+    assert "Exceeded MaxRequestBatch of 2" in found

@@ -17,7 +17,7 @@ from .callbacks import Callbacks, check_callbacks, is_coroutine_function
 from .constants import *  # noqa: F403
 from .constants import NO_RESPONDERS_STATUS as NO_RESPONDERS_STATUS
 from .constants import __version__ as __version__
-from .failures import of_transport, translate
+from .failures import of_request, of_transport, translate
 from .headers import read_headers, write_headers
 from .msg import Msg, build
 from .options import (
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from natsproto.compat.nats.js import JetStreamContext, JetStreamManager
+
+_FOREVER = 1e9  # seconds
 
 
 class Client(ClientState):
@@ -170,7 +172,8 @@ class Client(ClientState):
             url, last = error.errors[-1]
             if isinstance(last, core.NatsError):
                 return of_transport(last, self._causes.get(url))
-        return translate(error)
+        rejected = isinstance(error, core.AuthorizationFailed)
+        return of_transport(error, None) if rejected else translate(error)
 
     async def _follow(self, events: Any, callbacks: Callbacks) -> None:
         async for event in events:
@@ -307,28 +310,28 @@ class Client(ClientState):
         self,
         subject: str,
         payload: bytes = b"",
-        timeout: float = 0.5,
+        timeout: float | None = 0.5,
         old_style: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> Msg:
         """Send a request and return the first response.
 
-        Raises NoRespondersError or TimeoutError. `old_style` has no effect: all requests share one
-        subscription.
+        Raises NoRespondersError or TimeoutError; a timeout of None waits forever. `old_style` has
+        no effect: all requests share one subscription.
         """
         self._check_open()
         assert self._connection is not None
         session = self._session
         pairs = None if headers is None else write_headers(headers)
         try:
-            deadline = session.port.now() + timeout
+            deadline = session.port.now() + (_FOREVER if timeout is None else timeout)
             request = self._connection.start_request(
                 subject, payload, deadline=deadline, headers=pairs
             )
             self._out_bytes += len(payload)
             raw = await session.settle(request)
         except core.NatsError as error:
-            raise translate(error) from error
+            raise of_request(error) from error
         assert raw is not None
         self._in_bytes += len(raw.data)
         return build(self, raw, read_headers(raw.raw_headers))

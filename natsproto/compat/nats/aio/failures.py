@@ -21,6 +21,33 @@ _TABLE: list[tuple[type[Exception], type[errors.Error]]] = [
     (core.ProtocolError, errors.ProtocolError),
 ]
 _SERVER_ERROR = "server error: "
+_NOT_BYTES = "D-ENC-6"  # the rule that a payload is bytes
+
+
+class RejectedError(errors.AuthorizationError):
+    """The server rejected the credentials; the text is that of the server, as in nats-py."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DeniedError(errors.TimeoutError):
+    """The server does not permit a request.
+
+    It is a TimeoutError, because nats-py waits for a response until then.
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def of_request(error: core.NatsError) -> Exception:
+    """Return the exception that nats-py raises if a request fails for this reason."""
+    if not isinstance(error, core.PermissionDenied):
+        return translate(error)
+    found = DeniedError(_text(error))
+    found.__cause__ = error
+    return found
 
 
 def translate(error: Exception) -> Exception:
@@ -30,6 +57,8 @@ def translate(error: Exception) -> Exception:
     """
     if not isinstance(error, core.NatsError):
         return error
+    if isinstance(error, core.InvalidValue) and error.rule == _NOT_BYTES:
+        return TypeError(str(error))
     found: Exception = errors.Error(_text(error))
     for kind, result in _TABLE:
         if isinstance(error, kind):
@@ -56,6 +85,8 @@ def of_transport(error: core.NatsError | None, cause: BaseException | None) -> E
         return errors.UnexpectedEOF()
     if isinstance(error, core.ServerFailed) and "stale connection" in str(error).lower():
         return errors.StaleConnectionError()
+    if isinstance(error, core.AuthorizationFailed) and str(error).startswith(_SERVER_ERROR):
+        return RejectedError(f"nats: '{str(error)[len(_SERVER_ERROR) :]}'")
     return translate(error)
 
 

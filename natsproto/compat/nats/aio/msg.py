@@ -87,7 +87,7 @@ class Msg:
         await self._client._acknowledge(self.reply, b"")
         self._ackd = True
 
-    async def ack_sync(self, timeout: float = 1.0) -> Msg:
+    async def ack_sync(self, timeout: float | None = 1.0) -> Msg:
         """Acknowledge the message and wait until the server has confirmed it."""
         self._check_reply()
         confirmation = await self._client.request(self.reply, timeout=timeout)

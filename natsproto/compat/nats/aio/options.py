@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from collections import UserString
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from natsproto.auth import parse_creds
+from natsproto.auth import nkeys, parse_creds
 from natsproto.compat.nats import errors
 from natsproto.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from urllib.parse import ParseResult
 
     from .pool import Choice, Srv
 
@@ -84,10 +86,17 @@ def server_urls(pool: list[Srv], require_tls: bool) -> list[str]:
     require_tls: whether `tls://` insists on TLS; nats-py does not, so that anyone on the network
         path can have a client send its credentials in plain text
     """
-    urls = [srv.uri.geturl() for srv in pool]
+    urls = [_usable(srv.uri).geturl() for srv in pool]
     if not require_tls:
         urls = ["nats" + url[len("tls") :] if url.startswith("tls://") else url for url in urls]
     return urls
+
+
+def _usable(uri: ParseResult) -> ParseResult:
+    """Return an address without the parts that nats-py ignores: an empty user, and a path."""
+    if not uri.username and not uri.password:
+        uri = uri._replace(netloc=uri.netloc.rpartition("@")[2])
+    return uri if uri.scheme in ("ws", "wss") else uri._replace(path="", query="", fragment="")
 
 
 def _credentials(given: dict[str, Any]) -> dict[str, Any]:
@@ -95,15 +104,17 @@ def _credentials(given: dict[str, Any]) -> dict[str, Any]:
     credentials, jwt, sign = given["user_credentials"], given["user_jwt_cb"], given["signature_cb"]
     if credentials:
         read = _reader(credentials)
-        read()  # before anything is dialed: a file that cannot be read is the caller's mistake
+        # Before anything is dialed: a file that cannot be read is the caller's mistake.
+        _check_seed(read()[1])
         found.update(jwt=lambda: read()[0], nkey_seed=lambda: read()[1])
     elif jwt is not None:
         found.update(jwt=lambda: bytes(jwt()).decode().strip(), sign=_signer(sign))
     elif given["nkeys_seed_str"]:
-        found["nkey_seed"] = given["nkeys_seed_str"].strip()
+        found["nkey_seed"] = _check_seed(given["nkeys_seed_str"].strip())
     elif given["nkeys_seed"]:
-        path = given["nkeys_seed"]
-        found["nkey_seed"] = lambda: Path(os.path.expanduser(path)).read_text().strip()
+        path = Path(os.path.expanduser(given["nkeys_seed"]))
+        found["nkey_seed"] = lambda: path.read_text().strip()
+        _check_seed(path.read_text().strip())
     return found
 
 
@@ -123,7 +134,29 @@ def _parse(text: str) -> tuple[str, str]:
     try:
         return parse_creds(text)
     except InvalidValue as error:
-        raise errors.InvalidUserCredentialsError from error
+        made = _invalid_seed() if "SEED" in str(error) else errors.InvalidUserCredentialsError()
+        raise made from error
+
+
+def _check_seed(seed: str) -> str:
+    try:
+        nkeys.decode_seed(seed)
+    except InvalidValue as error:
+        raise _invalid_seed() from error
+    return seed
+
+
+def _invalid_seed() -> Exception:
+    """Return the error for a seed that is not one.
+
+    nats-py raises that of the package nkeys, which this layer does not need. For programs that
+    import it, the error belongs to both classes.
+    """
+    theirs: Any = getattr(sys.modules.get("nkeys"), "ErrInvalidSeed", None)
+    if theirs is None:
+        return errors.InvalidUserCredentialsError()
+    kind = type("InvalidSeedError", (errors.InvalidUserCredentialsError, theirs), {})
+    return kind()  # type: ignore[no-any-return]
 
 
 def _signer(sign: Callable[[str], bytes] | None) -> Callable[[bytes], bytes]:

@@ -71,9 +71,7 @@ def parse_server_uri(text: str) -> ParseResult:
     if not uri.hostname or uri.hostname == "none" or not uri.scheme:
         raise Error("nats: invalid hostname in connect url")
     if port is None and uri.scheme not in ("ws", "wss"):
-        uri = urlparse(text.rstrip(":/") + ":4222")
-        if uri.netloc.startswith("@") and text.endswith(":"):  # as nats-py has it
-            uri = urlparse(text.replace("@", "", 1).rstrip(":/") + ":4222")
+        uri = uri._replace(netloc=uri.netloc.rstrip(":") + ":4222")
     return uri
 
 

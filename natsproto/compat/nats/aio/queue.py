@@ -55,6 +55,11 @@ class PendingQueue(Receiver):
         self.bytes -= len(msg.data)
         return msg
 
+    def clear(self) -> None:
+        """Discard the messages that wait."""
+        self.msgs.clear()
+        self.bytes = 0
+
     def pending(self) -> int:
         """Return how many messages wait."""
         return len(self.msgs)

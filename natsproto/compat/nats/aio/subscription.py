@@ -93,8 +93,8 @@ class Subscription:
 
     @property
     def delivered(self) -> int:
-        """The number of messages that the program has taken."""
-        return self._taken
+        """The number of messages that have arrived, including those that wait."""
+        return self._received
 
     @property
     def _received(self) -> int:
@@ -105,7 +105,11 @@ class Subscription:
         return self._conn._session
 
     async def next_msg(self, timeout: float | None = 1.0) -> Msg:
-        """Return the next message; raise TimeoutError if there is none in time."""
+        """Return the next message; raise TimeoutError if there is none in time.
+
+        A timeout of None waits for a message, and raises BadSubscriptionError if the subscription
+        has ended.
+        """
         if self._conn.is_closed:
             raise errors.ConnectionClosedError
         if self._cb is not None:
@@ -114,6 +118,8 @@ class Subscription:
         if not pending.msgs:
             deadline = None if timeout is None else self._session.port.now() + max(0.0, timeout)
             while not pending.msgs:
+                if pending.ended and pending.error is None:
+                    await self._wait_after_end(deadline)
                 self._check_open()
                 try:
                     await self._session.wait(pending, deadline, "message")
@@ -134,7 +140,8 @@ class Subscription:
     async def unsubscribe(self, limit: int = 0) -> None:
         """Unsubscribe, now or after `limit` messages in total.
 
-        Messages that wait for a callback are still handled.
+        Messages that wait for a callback are discarded; a callback that runs is not canceled. Use
+        `drain` to have them handled.
         """
         if self._conn.is_closed:
             raise errors.ConnectionClosedError
@@ -145,6 +152,8 @@ class Subscription:
         self._max_msgs = limit
         self._leave(limit)
         self._closed = self._pending_queue.ended
+        if not limit and self._cb is not None:
+            self._pending_queue.clear()
 
     # For the client
 
@@ -204,6 +213,13 @@ class Subscription:
         self._forget()
 
     # Taking messages
+
+    async def _wait_after_end(self, deadline: float | None) -> None:
+        """Wait as nats-py does if the subscription has ended, and raise TimeoutError."""
+        self._forget()
+        if deadline is not None and not self._conn.is_closed:
+            await asyncio.sleep(deadline - self._session.port.now())
+            raise errors.TimeoutError
 
     def _check_open(self) -> None:
         pending = self._pending_queue

@@ -4,10 +4,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from . import api
+from .constants import (
+    KV_MAX_HISTORY,
+    KV_PRE_TEMPLATE,
+    KV_STREAM_TEMPLATE,
+    OBJ_ALL_CHUNKS_PRE_TEMPLATE,
+    OBJ_ALL_META_PRE_TEMPLATE,
+    OBJ_STREAM_TEMPLATE,
+    VALID_BUCKET_RE,
+)
 from .errors import (
     BadBucketError,
     BucketNotFoundError,
@@ -16,17 +24,12 @@ from .errors import (
     KeyValueLimitMarkerTTLNotSupportedError,
     NotFoundError,
 )
+from .kv import KeyValue
+from .object_store import ObjectStore
 
 if TYPE_CHECKING:
     from .client import JetStreamContext
-    from .kv import KeyValue
-    from .object_store import ObjectStore
 
-VALID_BUCKET_RE = re.compile(r"^[a-zA-Z0-9_-]+$")
-KV_STREAM_TEMPLATE = "KV_{bucket}"
-KV_PRE_TEMPLATE = "$KV.{bucket}."
-OBJ_STREAM_TEMPLATE = "OBJ_{bucket}"
-_MAX_HISTORY = 64
 _DUPLICATES = 2 * 60.0
 
 
@@ -59,7 +62,7 @@ class Buckets:
             config = api.KeyValueConfig(bucket=params["bucket"])
         config = config.evolve(**params)
         check_bucket(config.bucket)
-        if config.history > _MAX_HISTORY:
+        if config.history > KV_MAX_HISTORY:
             raise KeyHistoryTooLargeError
         version = self._js._nc.connected_server_version
         if config.limit_marker_ttl and (version.major, version.minor) < (2, 11):
@@ -99,8 +102,6 @@ class Buckets:
 
     async def object_store(self, bucket: str) -> ObjectStore:
         """Return an object store that exists."""
-        from .object_store import ObjectStore
-
         stream = OBJ_STREAM_TEMPLATE.format(bucket=check_bucket(bucket))
         await self._find(stream)
         return ObjectStore(bucket, stream, self._js)
@@ -109,14 +110,15 @@ class Buckets:
         self, bucket: str | None, config: api.ObjectStoreConfig | None, params: dict[str, Any]
     ) -> ObjectStore:
         """Create an object store."""
-        from .object_store import ObjectStore
-
         config = (config or api.ObjectStoreConfig(bucket=bucket)).evolve(**params)
         name = check_bucket(config.bucket or bucket)
         stream = api.StreamConfig(
             name=OBJ_STREAM_TEMPLATE.format(bucket=name),
             description=config.description,
-            subjects=[f"$O.{name}.C.>", f"$O.{name}.M.>"],
+            subjects=[
+                OBJ_ALL_CHUNKS_PRE_TEMPLATE.format(bucket=name),
+                OBJ_ALL_META_PRE_TEMPLATE.format(bucket=name),
+            ],
             max_age=config.ttl,
             max_bytes=config.max_bytes,
             storage=config.storage,
@@ -141,7 +143,5 @@ class Buckets:
             raise BucketNotFoundError from None
 
     def _make(self, bucket: str, stream: str, direct: bool) -> KeyValue:
-        from .kv import KeyValue
-
         pre = KV_PRE_TEMPLATE.format(bucket=bucket)
         return KeyValue(bucket, stream, pre, self._js, direct)

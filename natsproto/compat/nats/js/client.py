@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.context import JetStream
 from jetstream.streams.consumer import bind_consumer
-from natsproto.compat.nats.aio.headers import write_headers
-from natsproto.errors import NatsError
 
 from . import api
 from .buckets import Buckets
-from .errors import APIError, Error, NotFoundError
-from .failures import translate, translating
+from .constants import *  # noqa: F403
+from .constants import DEFAULT_JS_SUB_PENDING_BYTES_LIMIT, DEFAULT_JS_SUB_PENDING_MSGS_LIMIT
+from .errors import APIError, NotFoundError
+from .failures import translating
 from .manager import JetStreamManager
+from .names import *  # noqa: F403
 from .publishing import AsyncPublisher, publish_options, read_ack
-from .pushing import acknowledging, create_push, limits_of
+from .pulling import reply_to
+from .pushing import acknowledging, check_group, create_push, limits_of
 from .subscriptions import PullSubscription as _PullSubscription
 from .subscriptions import PushSubscription as _PushSubscription
 
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
     from .kv import KeyValue
     from .object_store import ObjectStore
 
-DEFAULT_JS_SUB_PENDING_MSGS_LIMIT = 512 * 1024
-DEFAULT_JS_SUB_PENDING_BYTES_LIMIT = 256 * 1024 * 1024
-KV_MAX_HISTORY = 64
 _CONSUMER_EXISTS = (10013, 10148)  # the codes of servers before 2.10, and since then
 _WITHOUT_ACKS = (api.AckPolicy.NONE, api.AckPolicy.FLOW_CONTROL)
 
@@ -217,18 +216,7 @@ class JetStreamContext(JetStreamManager):
             info = await self.consumer_info(stream, name)
         except NotFoundError:
             return None
-        group = info.config.deliver_group
-        if not group and queue:
-            raise Error(f"cannot create queue subscription '{queue}' to consumer '{name}'")
-        if not group and info.push_bound:
-            raise Error("consumer is already bound to a subscription")
-        if group and not queue:
-            raise Error(f"cannot create a subscription for a consumer with a deliver group {group}")
-        if group and queue != group:
-            raise Error(
-                f"cannot create a queue subscription {queue} for a consumer "
-                f"with a deliver group {group}"
-            )
+        check_group(info, name, queue)
         return info
 
     async def _attach(
@@ -260,8 +248,8 @@ class JetStreamContext(JetStreamManager):
     ) -> _PushSubscription:
         if cb is not None and not manual_ack and config.ack_policy not in _WITHOUT_ACKS:
             cb = acknowledging(cb)
-        subject = config.deliver_subject or ""
-        return _PushSubscription(self, source, subject, source.stream, source.name, cb, *limits)
+        subject, queue = config.deliver_subject or "", config.deliver_group or ""
+        return _PushSubscription(self, source, subject, queue, source.name, cb, *limits)
 
     async def _subscribe_ordered(
         self,
@@ -291,7 +279,7 @@ class JetStreamContext(JetStreamManager):
                 max_pending_bytes=limits_of(*limits).max_bytes,
                 **fields,
             )
-        return _PushSubscription(self, source, subject, stream, "", cb, *limits)
+        return _PushSubscription(self, source, subject, "", "", cb, *limits)
 
     # Pull consumers
 
@@ -307,7 +295,9 @@ class JetStreamContext(JetStreamManager):
     ) -> _PullSubscription:
         """Return a pull consumer, which is created if it does not exist.
 
-        The limits and `inbox_prefix` have no effect: a fetch keeps only what it asked for.
+        inbox_prefix: how the subjects begin to which the server delivers; nats-py does not add a
+            dot to it either
+        The limits have no effect: a fetch keeps only what it asked for.
         """
         if stream is None:
             stream = await self.find_stream_name_by_subject(subject)
@@ -328,7 +318,7 @@ class JetStreamContext(JetStreamManager):
             else:
                 config.name = name or self._nc._nuid.next().decode()
             name = (await self.add_consumer(stream, config=config)).name
-        return self._bind(stream, name)
+        return self._bind(stream, name, inbox_prefix)
 
     async def pull_subscribe_bind(
         self,
@@ -343,13 +333,16 @@ class JetStreamContext(JetStreamManager):
         """Return a pull consumer that exists; nothing is sent until the first fetch."""
         if not stream:
             raise ValueError("nats: stream name is required")
-        return self._bind(stream, consumer or name or durable)
+        return self._bind(stream, durable or name or consumer, inbox_prefix)
 
-    def _bind(self, stream: str, name: str | None) -> _PullSubscription:
+    def _bind(self, stream: str, name: str | None, prefix: bytes | None) -> _PullSubscription:
         if not name:
             raise ValueError("nats: consumer name is required")
         with translating():
-            return _PullSubscription(self, bind_consumer(self._core()._api, stream, name, {}))
+            consumer = bind_consumer(self._core()._api, stream, name, {})
+        if prefix is not None:
+            consumer.puller = reply_to(consumer, prefix.decode())
+        return _PullSubscription(self, consumer)
 
     # Buckets
 
@@ -388,26 +381,3 @@ class JetStreamContext(JetStreamManager):
     def is_status_msg(cls, msg: Msg | None) -> str | None:
         """Return the status of a message without a payload, or None."""
         return None if msg is None or msg.headers is None else msg.headers.get("Status")
-
-    async def _publish_anywhere(
-        self, subject: str, payload: bytes, headers: Mapping[str, Any]
-    ) -> api.PubAck:
-        """Publish to a subject that may have wildcards, as nats-py allows it."""
-        nc = self._nc
-        session = nc._session
-        try:
-            request = session.connection.start_request(
-                subject,
-                payload,
-                deadline=session.port.now() + self._timeout,
-                headers=write_headers(headers),
-                wildcards=True,
-            )
-            reply = await session.settle(request)
-        except NatsError as error:
-            raise translate(error) from error
-        assert reply is not None
-        with translating():
-            from jetstream.publish.request import read_ack as read
-
-            return read_ack(read(reply.data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from natsproto.compat.nats import errors
@@ -20,8 +21,15 @@ class Error(errors.Error):
         return f"nats: JetStream.{self.__class__.__name__} {self.description or ''}"
 
 
+@dataclass(init=False, repr=False, eq=False)
 class APIError(Error):
     """An error that the server reported; `err_code` identifies it."""
+
+    code: int | None
+    err_code: int | None
+    description: str | None
+    stream: str | None
+    seq: int | None
 
     def __init__(
         self,
@@ -32,14 +40,16 @@ class APIError(Error):
         seq: int | None = None,
     ) -> None:
         super().__init__(description)
-        self.code: int | None = code
-        self.err_code: int | None = err_code
-        self.stream: str | None = stream
-        self.seq: int | None = seq
+        self.code = code
+        self.err_code = err_code
+        self.stream = stream
+        self.seq = seq
 
     @classmethod
     def from_msg(cls, msg: Any) -> NoReturn:
         """Raise the error of a message with a status."""
+        if msg.header is None:
+            raise APIError
         code = msg.header["Status"]
         if code == "503":
             raise ServiceUnavailableError

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from jetstream import errors as core
 from jetstream.errors.api import ApiError
 from jetstream.errors.binding import BindRefused
 from natsproto.compat.nats import errors as base
-from natsproto.compat.nats.aio.failures import translate as translate_core
+from natsproto.compat.nats.aio.failures import of_request
 from natsproto.errors import NatsError
 
 from . import errors
+
+if TYPE_CHECKING:
+    from natsproto.compat.nats.aio.client import Client
+
+_UNAVAILABLE = 503
 
 
 def translate(error: Exception) -> Exception:
@@ -33,13 +39,15 @@ def translate(error: Exception) -> Exception:
     elif isinstance(error, core.JetStreamNotAvailable):
         found = errors.ServiceUnavailableError(code=503, description=str(error))
     elif isinstance(error, core.PullFailed):
-        found = errors.APIError(code=getattr(error, "status", None), description=_reason(error))
+        unavailable = error.code == _UNAVAILABLE
+        kind = errors.ServiceUnavailableError if unavailable else errors.APIError
+        found = kind(code=error.code, description=error.description or str(error))
     elif isinstance(error, BindRefused):
         found = errors.Error(str(error))
     elif isinstance(error, core.NotJetStreamMessage):
         found = base.NotJSMessageError()
     else:
-        return translate_core(error)
+        return of_request(error) if isinstance(error, NatsError) else error
     found.__cause__ = error
     return found
 
@@ -53,5 +61,6 @@ def translating() -> Generator[None, None, None]:
         raise translate(error) from error
 
 
-def _reason(error: core.PullFailed) -> str:
-    return getattr(error, "description", "") or str(error)
+def after_end(conn: Client) -> base.Error:
+    """Return the error for reading what has ended: the connection, or only the subscription."""
+    return base.ConnectionClosedError() if conn.is_closed else base.BadSubscriptionError()

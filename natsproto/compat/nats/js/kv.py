@@ -5,16 +5,22 @@
 from __future__ import annotations
 
 import datetime
-import re
 import warnings
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jetstream.kv.entry import delivered_entry
-from natsproto.errors import NatsError
+from natsproto.compat.nats.errors import BadSubscriptionError
+from natsproto.errors import InvalidState, NatsError
 
 from . import api
+from .constants import KV_DEL as KV_DEL
+from .constants import KV_MARKER_REASON as KV_MARKER_REASON
+from .constants import KV_OP as KV_OP
+from .constants import KV_PURGE as KV_PURGE
+from .constants import MSG_ROLLUP_SUBJECT as MSG_ROLLUP_SUBJECT
+from .constants import VALID_KEY_RE as VALID_KEY_RE
 from .errors import (
     APIError,
     KeyDeletedError,
@@ -24,7 +30,8 @@ from .errors import (
     NotFoundError,
 )
 from .errors import InvalidKeyError as InvalidKeyError
-from .failures import translate
+from .failures import after_end, translate
+from .publishing import publish_anywhere
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -32,12 +39,6 @@ if TYPE_CHECKING:
     from .client import JetStreamContext
     from .subscriptions import PushSubscription
 
-KV_OP = "KV-Operation"
-KV_DEL = "DEL"
-KV_PURGE = "PURGE"
-MSG_ROLLUP_SUBJECT = "sub"
-KV_MARKER_REASON = "Nats-Marker-Reason"
-VALID_KEY_RE = re.compile(r"^[-/_=\.a-zA-Z0-9]+$")
 _WRONG_LAST = 10071
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MARKERS = {"MaxAge": KV_PURGE, "Purge": KV_PURGE, "Remove": KV_DEL}
@@ -313,9 +314,10 @@ class KeyValue:
             return self
 
         async def __anext__(self) -> KeyValue.Entry | None:
-            while not self._ready:
-                await self._next(None)
-            return self._ready.popleft()
+            try:
+                return await self.updates(None)
+            except BadSubscriptionError:  # `stop` was called
+                raise StopAsyncIteration from None
 
         async def initial(self) -> AsyncIterator[KeyValue.Entry]:
             """Iterate over the initial values."""
@@ -329,6 +331,8 @@ class KeyValue:
             """Read one message. Its metadata is not made into objects first: 10 us less."""
             try:
                 msg = await self._sub._source.next(timeout)
+            except InvalidState:
+                raise after_end(self._sub._conn) from None
             except NatsError as error:
                 raise translate(error) from error
             kv = self._kv
@@ -369,5 +373,5 @@ class KeyValue:
         else:
             if msg_ttl is not None:
                 headers = {**headers, api.Header.MSG_TTL.value: str(int(msg_ttl))}
-            ack = await self._js._publish_anywhere(subject, value, headers)
+            ack = await publish_anywhere(self._js, subject, value, headers)
         return ack.seq

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.api.client import read_reply
 from natsproto.compat.nats import errors as base
+from natsproto.compat.nats.aio.constants import NATS_HDR_LINE as NATS_HDR_LINE
+from natsproto.compat.nats.aio.constants import NATS_HDR_LINE_SIZE as NATS_HDR_LINE_SIZE
 from natsproto.compat.nats.aio.headers import read_headers
+from natsproto.compat.nats.errors import NoRespondersError as NoRespondersError
 from natsproto.errors import NatsError, NoResponders
 
 from . import api
 from .errors import APIError, NotFoundError, ServiceUnavailableError
+from .errors import ConsumerInvalidResetError as ConsumerInvalidResetError
 from .failures import translate
 
 if TYPE_CHECKING:
@@ -197,10 +201,10 @@ class JetStreamManager:
     async def reset_consumer(
         self, stream: str, consumer: str, seq: int | None = None, timeout: float | None = None
     ) -> api.ConsumerReset:
-        """Have a consumer begin again, at its first message or at this sequence."""
+        """Have a consumer begin again at this sequence; without one, after its last ack floor."""
         check_stream_name(stream)
         check_consumer_name(consumer)
-        body = None if seq is None else {"seq": seq}
+        body = {"seq": seq} if seq else None
         found = await self._call(f"CONSUMER.RESET.{stream}.{consumer}", body, timeout)
         return api.ConsumerReset.from_response(found)
 
@@ -260,7 +264,7 @@ class JetStreamManager:
         if raw.status:
             raise APIError(code=raw.status, description=raw.description)
         return api.RawStreamMsg(
-            subject=headers.pop("Nats-Subject", None),
+            subject=headers.get("Nats-Subject"),
             seq=int(headers["Nats-Sequence"]) if "Nats-Sequence" in headers else None,
             data=raw.data,
             headers=headers,

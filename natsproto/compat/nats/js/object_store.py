@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import io
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,20 +14,29 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import objects as core
 from jetstream.errors.kv import BucketNotFound
 from jetstream.objects.info import ObjectInfo as CoreInfo
-from natsproto.errors import InvalidName, InvalidValue, NatsError
+from natsproto.compat.nats.errors import BadSubscriptionError
+from natsproto.errors import InvalidName, InvalidState, InvalidValue, NatsError
 
 from . import api, errors
-from .buckets import OBJ_STREAM_TEMPLATE as OBJ_STREAM_TEMPLATE
-from .buckets import VALID_BUCKET_RE as VALID_BUCKET_RE
-from .failures import translate
+from .constants import *  # noqa: F403
+from .constants import OBJ_DEFAULT_CHUNK_SIZE
+from .errors import BadObjectMetaError as BadObjectMetaError
+from .errors import DigestMismatchError as DigestMismatchError
+from .errors import LinkIsABucketError as LinkIsABucketError
+from .errors import NotFoundError as NotFoundError
+from .errors import ObjectAlreadyExists as ObjectAlreadyExists
+from .errors import ObjectDeletedError as ObjectDeletedError
+from .errors import ObjectNotFoundError as ObjectNotFoundError
+from .failures import after_end, translate
 
 if TYPE_CHECKING:
     from jetstream.objects.store import ObjectStore as CoreStore
     from jetstream.objects.watch import ObjectWatcher as CoreWatcher
+    from natsproto.compat.nats.aio.client import Client
 
     from .client import JetStreamContext
 
-_PIECE = 128 * 1024
+_BYTES: Any = (bytes, bytearray, memoryview)
 
 
 class ObjectStore:
@@ -106,9 +117,7 @@ class ObjectStore:
                     return ObjectStore.ObjectResult(info, await reader.read())
                 target = getattr(writeinto, "buffer", writeinto)
                 async for piece in reader:
-                    written = target.write(piece)
-                    if inspect.isawaitable(written):
-                        await written
+                    await _call(target, "write", piece)
                 return ObjectStore.ObjectResult(info)
         except NatsError as error:
             raise _translate(error) from error
@@ -147,8 +156,8 @@ class ObjectStore:
             await (await self._core()).update_meta(
                 name,
                 new_name="" if meta.name in (None, name) else str(meta.name),
-                description=meta.description,
-                headers=meta.headers,
+                description=meta.description or "",
+                headers=meta.headers or {},
             )
         except core.ObjectNotFound as error:
             raise errors.ObjectDeletedError from error
@@ -158,7 +167,8 @@ class ObjectStore:
     class ObjectWatcher:
         """The objects of a watch: iterate, or call `updates`. None ends the present ones."""
 
-        def __init__(self, source: CoreWatcher, updates_only: bool) -> None:
+        def __init__(self, conn: Client, source: CoreWatcher, updates_only: bool) -> None:
+            self._conn = conn
             self._source = source
             self._updates_only = updates_only
             self._initial = None if updates_only else source.initial()
@@ -177,6 +187,8 @@ class ObjectStore:
                         self._initial = None
                         return None
                 return _info(await self._source.next(timeout))
+            except InvalidState:
+                raise after_end(self._conn) from None
             except NatsError as error:
                 raise _translate(error) from error
 
@@ -184,7 +196,10 @@ class ObjectStore:
             return self
 
         async def __anext__(self) -> api.ObjectInfo | None:
-            return await self.updates(None)
+            try:
+                return await self.updates(None)
+            except BadSubscriptionError:  # `stop` was called
+                raise StopAsyncIteration from None
 
     async def watch(
         self,
@@ -202,7 +217,7 @@ class ObjectStore:
             )
         except NatsError as error:
             raise _translate(error) from error
-        return ObjectStore.ObjectWatcher(source, updates_only)
+        return ObjectStore.ObjectWatcher(self._js._nc, source, updates_only)
 
     async def delete(self, name: str) -> ObjectStore.ObjectResult:
         """Delete an object."""
@@ -255,21 +270,30 @@ def _pieces(data: Any) -> Any:
     """Return what jetstream stores: bytes, or an iterator over the pieces of a file."""
     if isinstance(data, str):
         return data.encode()
-    if data is None:
-        return b""
     if hasattr(data, "read"):
         return _read(getattr(data, "buffer", data))
+    if not isinstance(data, _BYTES):
+        raise TypeError("nats: invalid type for object store")
     return data
 
 
 async def _read(file: Any) -> AsyncIterator[bytes]:
     while True:
-        piece = file.read(_PIECE)
-        if inspect.isawaitable(piece):
-            piece = await piece
+        piece = await _call(file, "read", OBJ_DEFAULT_CHUNK_SIZE)
         if not piece:
             return
         yield piece.encode() if isinstance(piece, str) else piece
+
+
+async def _call(file: Any, method: str, argument: object) -> Any:
+    """Call a method of a file, in a thread unless it is a coroutine or the file is in memory."""
+    function = getattr(file, method)
+    if isinstance(file, io.BytesIO) or inspect.iscoroutinefunction(function):
+        result = function(argument)
+    else:
+        loop = asyncio.get_running_loop()
+        result = await loop.run_in_executor(None, function, argument)
+    return await result if inspect.isawaitable(result) else result
 
 
 def _translate(error: NatsError) -> Exception:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from jetstream.publish.request import read_ack as read_core_ack
 from jetstream.publish.window import PublishWindow
 from natsproto.compat.nats.aio.headers import write_headers
 from natsproto.errors import NatsError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from jetstream.context import JetStream
     from jetstream.publish.window_machine import Publication
+
+    from .client import JetStreamContext
 
 
 class AsyncPublisher:
@@ -93,6 +96,9 @@ def read_ack(ack: Any) -> api.PubAck:
         seq=ack.seq,
         domain=ack.domain or None,
         duplicate=ack.duplicate or None,
+        batch_id=ack.batch or None,
+        batch_size=ack.count or None,
+        val=ack.val or None,
     )
 
 
@@ -110,3 +116,23 @@ def publish_options(
     if msg_ttl is not None:
         options["ttl"] = msg_ttl
     return options
+
+
+async def publish_anywhere(
+    js: JetStreamContext, subject: str, payload: bytes, headers: Mapping[str, Any]
+) -> api.PubAck:
+    """Publish to a subject that may have wildcards, as nats-py allows it."""
+    session = js._nc._session
+    try:
+        request = session.connection.start_request(
+            subject,
+            payload,
+            deadline=session.port.now() + js._timeout,
+            headers=write_headers(headers),
+            wildcards=True,
+        )
+        reply = await session.settle(request)
+        assert reply is not None
+        return read_ack(read_core_ack(reply.data))
+    except NatsError as error:
+        raise translate(error) from error

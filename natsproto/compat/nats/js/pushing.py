@@ -16,7 +16,7 @@ from jetstream.machine.cleanup import clean_up
 from jetstream.subscribe.options import Limits
 from jetstream.subscribe.push import begin, leave, listen
 
-from .errors import APIError
+from .errors import APIError, Error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,6 +66,22 @@ async def create_push(
             clean_up(calls, stream, name, target)  # it may exist
         raise
     return begin(calls, machine, stream, name, limits)
+
+
+def check_group(info: api.ConsumerInfo, name: str, queue: str | None) -> None:
+    """Raise Error if a subscription with this queue group cannot use the consumer."""
+    group = info.config.deliver_group
+    if not group and queue:
+        raise Error(f"cannot create queue subscription '{queue}' to consumer '{name}'")
+    if not group and info.push_bound:
+        raise Error("consumer is already bound to a subscription")
+    if group and not queue:
+        raise Error(f"cannot create a subscription for a consumer with a deliver group {group}")
+    if group and queue != group:
+        raise Error(
+            f"cannot create a queue subscription {queue} for a consumer "
+            f"with a deliver group {group}"
+        )
 
 
 def acknowledging(cb: Callable[[Msg], Any]) -> Callable[[Msg], Awaitable[None]]:

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from .base import Base
 from .enums import DiscardPolicy, PersistMode, RetentionPolicy, StorageType, StoreCompression
 
+_BATCH = {"batch": "batch_id", "count": "batch_size"}
+
 
 @dataclass
 class PubAck(Base):
@@ -22,6 +24,16 @@ class PubAck(Base):
     batch_id: str | None = None
     batch_size: int | None = None
     val: str | None = None
+
+    @classmethod
+    def from_response(cls, resp: dict[str, Any]) -> PubAck:
+        """Return the confirmation in a response, where two fields have other names."""
+        return super().from_response({_BATCH.get(name, name): resp[name] for name in resp})
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the confirmation as the server sends it."""
+        names = {ours: theirs for theirs, ours in _BATCH.items()}
+        return {names.get(name, name): value for name, value in super().as_dict().items()}
 
 
 @dataclass

@@ -17,7 +17,7 @@ from natsproto.compat.nats.aio.subscription import NOT_ITERABLE, Subscription
 from natsproto.errors import InvalidState, NatsError, TimeoutExpired
 
 from .errors import APIError, FetchTimeoutError
-from .failures import translate
+from .failures import after_end, translate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _ROUND = 30.0
 _SHORTEST = 0.001
 _PAUSE = 0.05
-_CONFLICT = 409
+_OTHERS_WAIT = "Exceeded MaxWaiting"  # 409 with this text
 
 
 class PushSubscription(Subscription):
@@ -47,7 +47,7 @@ class PushSubscription(Subscription):
         js: JetStreamContext,
         source: PushMessages,
         subject: str,
-        stream: str,
+        queue: str,
         consumer: str,
         cb: Callable[[Msg], Awaitable[None]] | None,
         pending_msgs_limit: int,
@@ -56,13 +56,14 @@ class PushSubscription(Subscription):
         super().__init__(
             js._nc,
             subject=subject,
+            queue=queue,
             cb=cb,
             pending_msgs_limit=pending_msgs_limit,
             pending_bytes_limit=pending_bytes_limit,
         )
         self._js = js
         self._source = source
-        self._stream = stream
+        self._stream = source.stream
         self._name = consumer
         self._machine = source._machine
         self._id = self._machine.sid
@@ -109,11 +110,12 @@ class PushSubscription(Subscription):
             raise errors.ConnectionClosedError
         if self._cb is not None:
             raise errors.Error("nats: next_msg cannot be used in async subscriptions")
+        deadline = None if timeout is None else self._session.port.now() + max(0.0, timeout)
         try:
             return self._wrap(await self._source.next(timeout))
         except InvalidState:
-            kind = errors.ConnectionClosedError if self._conn.is_closed else None
-            raise (kind or errors.BadSubscriptionError) from None
+            await self._wait_after_end(deadline)
+            raise after_end(self._conn) from None
         except NatsError as error:
             raise translate(error) from error
 
@@ -260,7 +262,7 @@ class PullSubscription:
                     raise
             except PullRefused as error:
                 # nats-py waits if others have pulled already, and it was for more than one message.
-                if batch == 1 or error.code != _CONFLICT:
+                if batch == 1 or _OTHERS_WAIT not in error.description:
                     raise
                 if left <= _PAUSE:
                     raise TimeoutExpired(str(error)) from error

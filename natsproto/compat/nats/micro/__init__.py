@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from natsproto.compat.nats.aio.client import Client as Client
+
+from .request import Handler as Handler
+from .request import Request as Request
 from .service import Service, ServiceConfig
-
-if TYPE_CHECKING:
-    from natsproto.compat.nats.aio.client import Client
 
 __all__ = ["add_service"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from natsproto.compat.nats.js.base import Base
@@ -43,8 +43,8 @@ class EndpointStats:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counters as they are sent."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """Return the counters as they are sent; nats-py reads all of them."""
+        return {**vars(self), "last_error": self.last_error or ""}
 
 
 @dataclass
@@ -99,7 +99,7 @@ class ServicePing:
 
 @dataclass
 class ServiceStats:
-    """The answer to STATS."""
+    """The answer to STATS. `started` is in UTC, without a zone."""
 
     id: str
     name: str
@@ -116,7 +116,7 @@ class ServiceStats:
             id=data["id"],
             name=data["name"],
             version=data["version"],
-            started=Base._parse_utc_iso(data["started"]),  # pyright: ignore[reportPrivateUsage]
+            started=_read_time(data["started"]),
             endpoints=[EndpointStats.from_dict(each) for each in _rows(data)],
             metadata=data.get("metadata") or {},
             type=data.get("type", STATS_RESPONSE_TYPE),
@@ -124,12 +124,11 @@ class ServiceStats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as it is sent."""
-        started = self.started.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
         return {
             "id": self.id,
             "name": self.name,
             "version": self.version,
-            "started": started,
+            "started": self.started.isoformat(timespec="milliseconds") + "Z",
             "endpoints": [each.to_dict() for each in self.endpoints],
             "metadata": self.metadata,
             "type": self.type,
@@ -167,11 +166,16 @@ class ServiceInfo:
             "name": self.name,
             "id": self.id,
             "version": self.version,
-            "description": self.description or "",
+            "description": self.description,
             "endpoints": [each.to_dict() for each in self.endpoints],
             "metadata": self.metadata,
             "type": self.type,
         }
+
+
+def _read_time(text: str) -> datetime:
+    """Return a time in UTC, of any precision: other clients send nanoseconds."""
+    return Base._parse_utc_iso(text).replace(tzinfo=None)  # pyright: ignore[reportPrivateUsage]
 
 
 def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from natsproto.compat.nats.errors import Error
-
-if TYPE_CHECKING:
-    from natsproto.compat.nats.aio.msg import Msg
+from natsproto.compat.nats.aio.msg import Msg as Msg
 
 ERROR_HEADER = "Nats-Service-Error"
 ERROR_CODE_HEADER = "Nats-Service-Error-Code"
@@ -41,7 +38,7 @@ class Request:
     async def respond(self, data: bytes = b"", headers: dict[str, str] | None = None) -> None:
         """Answer the request."""
         if not self._msg.reply:
-            raise Error("no reply subject available")
+            raise ValueError("no reply subject set")
         await self._msg._client.publish(self._msg.reply, data, headers=headers)
 
     async def respond_error(

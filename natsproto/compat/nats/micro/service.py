@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -15,19 +16,21 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from natsproto.compat.nats import errors
+from natsproto.compat.nats.aio.client import Client as Client
+from natsproto.compat.nats.aio.msg import Msg as Msg
+from natsproto.compat.nats.aio.subscription import Subscription as Subscription
 
 from .info import INFO_RESPONSE_TYPE as INFO_RESPONSE_TYPE
 from .info import PING_RESPONSE_TYPE as PING_RESPONSE_TYPE
 from .info import STATS_RESPONSE_TYPE as STATS_RESPONSE_TYPE
 from .info import EndpointInfo, EndpointStats, ServiceInfo, ServicePing, ServiceStats
+from .protocols import EndpointManager as EndpointManager
+from .protocols import GroupManager as GroupManager
+from .protocols import ServiceIdentity as ServiceIdentity
 from .request import Handler, Request, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from natsproto.compat.nats.aio.client import Client
-    from natsproto.compat.nats.aio.msg import Msg
-    from natsproto.compat.nats.aio.subscription import Subscription
+    from collections.abc import Awaitable
 
 DEFAULT_QUEUE_GROUP = "q"
 DEFAULT_PREFIX = "$SRV"
@@ -39,6 +42,8 @@ SEMVER_REGEX = re.compile(
 )
 NAME_REGEX = re.compile(r"^[A-Za-z0-9\-_]+$")
 SUBJECT_REGEX = re.compile(r"^[^ >]*[>]?$")
+#: Returns the `data` of an endpoint's statistics.
+StatsHandler = Callable[[EndpointStats], Any]
 
 
 class ServiceVerb(str, Enum):
@@ -58,6 +63,16 @@ def _check_name(name: str) -> None:
         )
 
 
+def _check_queue_group(name: str | None) -> None:
+    if name and SUBJECT_REGEX.match(name) is None:
+        raise ValueError("Invalid queue group. Queue group must not contain spaces.")
+
+
+def _now() -> datetime:
+    """Return the time in UTC without a zone, as nats-py has it."""
+    return datetime.now(timezone.utc).replace(tzinfo=None)
+
+
 @dataclass
 class EndpointConfig:
     """The configuration of an endpoint; without a `subject` its name is the subject."""
@@ -69,8 +84,9 @@ class EndpointConfig:
     metadata: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the name or the subject is invalid."""
+        """Raise ValueError if the name, the subject or the queue group is invalid."""
         _check_name(self.name)
+        _check_queue_group(self.queue_group)
         if self.subject and SUBJECT_REGEX.match(self.subject) is None:
             raise ValueError(
                 "Invalid subject. Subject must not contain spaces, "
@@ -98,11 +114,14 @@ class ServiceConfig:
     description: str | None = None
     metadata: dict[str, str] | None = None
     queue_group: str | None = None
-    stats_handler: Callable[[EndpointStats], Any] | None = None
+    stats_handler: StatsHandler | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the name or the version is invalid."""
+        """Raise ValueError if the name, the version or the queue group is invalid."""
         _check_name(self.name)
+        _check_queue_group(self.queue_group)
+        if not self.version:
+            raise ValueError("Version cannot be empty.")
         if SEMVER_REGEX.match(self.version) is None:
             raise ValueError(
                 "Invalid version. It must follow semantic versioning (e.g., 1.0.0, 2.1.3-alpha.1)."
@@ -154,19 +173,19 @@ class Endpoint:
 
     async def _handle_request(self, msg: Msg) -> None:
         started = time.perf_counter_ns()
+        self._num_requests += 1
         request = Request(msg)
         try:
             await self._config.handler(request)
         except Exception as error:
             self._num_errors += 1
             self._last_error = repr(error)
-            code, text = "500", str(error)
+            code, text = "500", repr(error)
             if isinstance(error, ServiceError):
                 code, text = error.code, error.description
             if msg.reply:
                 await request.respond_error(code, text)
         finally:
-            self._num_requests += 1
             self._processing_time += time.perf_counter_ns() - started
 
 
@@ -203,7 +222,7 @@ class Service(AbstractAsyncContextManager["Service"]):
         self._id = client._nuid.next().decode()
         self._endpoints: list[Endpoint] = []
         self._verbs: list[Subscription] = []
-        self._started: datetime = datetime.now(timezone.utc)
+        self._started: datetime = _now()
         self._stopped = asyncio.Event()
         self._prefix = DEFAULT_PREFIX
 
@@ -218,7 +237,9 @@ class Service(AbstractAsyncContextManager["Service"]):
         return self._stopped
 
     async def start(self) -> None:
-        """Start to answer PING, INFO and STATS; `add_service` does it."""
+        """Start to answer PING, INFO and STATS, unless `add_service` has done it."""
+        if self._verbs:
+            return
         answers: dict[ServiceVerb, Callable[[Msg], Awaitable[None]]] = {
             ServiceVerb.PING: self._handle_ping_request,
             ServiceVerb.INFO: self._handle_info_request,
@@ -229,7 +250,7 @@ class Service(AbstractAsyncContextManager["Service"]):
             for only, id in ((None, None), (name, None), (name, self._id)):
                 subject = control_subject(verb, only, id, self._prefix)
                 self._verbs.append(await self._client.subscribe(subject, cb=answer))
-        self._started = datetime.now(timezone.utc)
+        self._started = _now()
         await self._client.flush()
 
     async def add_endpoint(self, config: EndpointConfig | None = None, **kwargs: Any) -> None:
@@ -273,10 +294,12 @@ class Service(AbstractAsyncContextManager["Service"]):
         """Set all counters to 0."""
         for endpoint in self._endpoints:
             endpoint._reset()
-        self._started = datetime.now(timezone.utc)
+        self._started = _now()
 
     async def stop(self) -> None:
-        """Answer the requests that have arrived, and stop."""
+        """Answer the requests that have arrived, and stop. Further calls do nothing."""
+        if self._stopped.is_set():
+            return
         await asyncio.gather(*[endpoint._stop() for endpoint in self._endpoints])
         await asyncio.gather(*[_drain(sub) for sub in self._verbs])
         self._stopped.set()
