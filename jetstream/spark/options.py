@@ -100,15 +100,15 @@ OPTIONS = [
         None,
         OFFSETS,
         READ,
-        'earliest, latest, a sequence, or JSON by stream; default "earliest" for batches,'
-        ' "latest" for queries without a checkpoint',
+        "earliest, latest, a sequence, or JSON by stream or subject; default"
+        ' "earliest" for batches, "latest" for queries without a checkpoint',
     ),
     Option(
         "startingTimestamp",
         None,
         TIMESTAMPS,
         READ,
-        "the first message of that time or later; a time, or JSON by stream",
+        "the first message of that time or later; a time, or JSON by stream or subject",
     ),
     Option("endingOffsets", None, OFFSETS, (BATCH,), "the sequence to stop before; default latest"),
     Option(
@@ -116,7 +116,7 @@ OPTIONS = [
         None,
         TIMESTAMPS,
         (BATCH,),
-        "only messages before that time; a time, or JSON by stream",
+        "only messages before that time; a time, or JSON by stream or subject",
     ),
     Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
     Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and continue"),
