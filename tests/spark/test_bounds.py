@@ -10,11 +10,10 @@ import pytest
 from jetstream.spark.bounds import segments
 from jetstream.spark.compat import LIMITED
 from natsproto.errors import InvalidValue
-from tests.spark.stepping import Query
+from tests.spark.stepping import Query, needs_limits
 from tests.spark.support import batch_reader, fill, make, query_reader, sequences
 
 pytestmark = pytest.mark.usefixtures("impatient")
-queries = pytest.mark.skipif(not LIMITED, reason="needs PySpark 4.2")
 COUNT = 60
 
 
@@ -88,7 +87,7 @@ def test_parts_of_all_segments_are_balanced(server, js, name, monkeypatch):
     assert sequences(reader, parts) == wanted([1, 20, 40])
 
 
-@queries
+@needs_limits
 @pytest.mark.parametrize("seed", range(6))
 def test_queries_that_restart_read_each_message_once(server, js, name, seed):
     """With random starts and limits; every reader is new, and half of the batches are repeated."""
@@ -122,7 +121,7 @@ def test_queries_that_restart_read_each_message_once(server, js, name, seed):
     assert "floors" not in start
 
 
-@queries
+@needs_limits
 def test_latest_of_a_subject_is_the_same_position_after_a_restart(server, js, name):
     """The end of the first batch has it, so it does not matter when that batch is finished."""
     make(js, name, 30, subjects=3)
@@ -140,7 +139,7 @@ def test_latest_of_a_subject_is_the_same_position_after_a_restart(server, js, na
     assert found == wanted([1, 31, 20])
 
 
-@queries
+@needs_limits
 def test_filters_may_change_before_all_subjects_have_started(server, js, name):
     make(js, name, COUNT, subjects=3)
     query = Query(query_reader(server, **by_subject(name, [1, 20, 40], maxMessagesPerTrigger=3)))
@@ -153,7 +152,7 @@ def test_filters_may_change_before_all_subjects_have_started(server, js, name):
     assert found == wanted([COUNT + 1, 20, 40])
 
 
-@queries
+@needs_limits
 def test_starts_by_subject_that_are_rejected(server, js, name):
     make(js, name, 3, subjects=3)
     with pytest.raises(InvalidValue, match=f"stream {name} ends before sequence 4, not 9"):
@@ -172,7 +171,7 @@ def test_queries_by_subject_need_a_later_spark(server, name):
         query_reader(server, **by_subject(name, [1, 9]))
 
 
-@queries
+@needs_limits
 def test_a_query_by_subject_in_spark(spark, server, js, name, tmp_path):
     make(js, name, COUNT, subjects=3)
     for expected in (wanted([1, 20, 40]), wanted([1, 20, 40], COUNT + 3)):
