@@ -86,6 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: dict[str, Any] | None = None
         self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0
+        self._quiet_at = 0.0  # when a wait for a new message ended without one
         self._names: list[str] = []
         self._listed_at = 0.0
         self.lag: Lag = Lag()
@@ -300,7 +301,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _POLL * len(self._names)
 
     def _is_stale(self) -> bool:
-        return time.monotonic() - self._looked_at >= self._interval
+        return time.monotonic() - max(self._looked_at, self._quiet_at) >= self._interval
 
     def _wait(self) -> None:
         """Wait briefly for a new message, or until the next lookup is due, and look."""
@@ -309,6 +310,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             since = time.monotonic() - self._looked_at
             if self._wakeup.wait(ends, _LONGEST_WAIT) or since >= _LOOK:
                 self._take_snapshots()
+            else:
+                self._quiet_at = time.monotonic()
             return
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:
