@@ -32,11 +32,18 @@ class Probe:
         self._publish = publish
         self._seen: queue.Queue[float] = queue.Queue()
         writer = frame.writeStream.foreachBatch(self._arrived)
-        self.query = writer.option("checkpointLocation", directory).start()
+        self._query = writer.option("checkpointLocation", directory).start()
 
     def _arrived(self, batch: Any, number: int) -> None:
         if batch.collect():
             self._seen.put(time.perf_counter())
+
+    def await_start(self) -> None:
+        """Wait until the query has looked at its source, where it then starts."""
+        while self._query.lastProgress is None:
+            if not self._query.isActive:
+                raise RuntimeError(f"the query has ended: {self._query.exception()}")
+            time.sleep(0.1)
 
     def measure(self) -> float:
         """Return the seconds from a publish to its row."""
@@ -45,7 +52,7 @@ class Probe:
         return self._seen.get(timeout=_LONGEST) - start
 
     def stop(self) -> None:
-        self.query.stop()
+        self._query.stop()
 
 
 def latencies(spark: Any, url: str, js: Any, rounds: int) -> dict[str, list[float]]:
@@ -69,9 +76,8 @@ def latencies(spark: Any, url: str, js: Any, rounds: int) -> dict[str, list[floa
         }
         for probe in probes.values():
             stack.callback(probe.stop)
-        # The position of a new query is the end of the stream at its first look.
-        while any(probe.query.lastProgress is None for probe in probes.values()):
-            time.sleep(0.1)
+        for probe in probes.values():
+            probe.await_start()
         found: dict[str, list[float]] = {name: [] for name in probes}
         for turn in range(_WARM + rounds):
             progress(f"latency: {turn} of {_WARM + rounds}")

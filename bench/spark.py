@@ -237,7 +237,7 @@ SCENARIOS = [
     ("read: the API, no Spark", "plain_api", 1.0),
     ("read: Arrow, no Spark", "plain_arrow", 1.0),
     ("read: Spark, Arrow", "spark_arrow", 1.0),
-    ("read: Spark, rows from memory", "no_source", 1.0),
+    ("read: Spark, rows from memory", "no_source", 5.0),
     ("read: Spark, tuples", "spark_tuples", 0.5),
     ("read: Spark, nats-py in mapInArrow", "spark_nats_py", 0.1),
     ("write: the API, no ids", "publish", 0.5),
@@ -246,7 +246,7 @@ SCENARIOS = [
     ("write: Spark, dedup", "sink_dedup", 0.5),
     ("write: Spark, atomic", "sink_atomic", 0.5),
     ("write: Spark, fast", "sink_fast", 0.5),
-    ("write: Spark, rows are dropped", "no_sink", 0.5),
+    ("write: Spark, rows are dropped", "no_sink", 5.0),
 ]
 # What is compared, of what, with what, the target
 RATIOS: list[tuple[str, str, str, str, str]] = [
