@@ -123,12 +123,16 @@ def write_places(places: Places) -> dict[str, dict[str, Any]]:
     return {name: {"next": place.next, "created": place.created} for name, place in places.items()}
 
 
-def read_floors(offset: Any) -> Floors:
-    """Return the subjects that start after this offset; raise InvalidValue if it is not ours."""
+def read_floors(offset: Any, created: dict[str, str]) -> Floors:
+    """Return the subjects that start after this offset; raise InvalidValue if it is not ours.
+
+    created  when each stream was created: floors do not apply to one that was recreated
+    """
     try:
         return {
             name: {str(subject): _sequence(first) for subject, first in floors.items()}
             for name, floors in offset.get("floors", {}).items()
+            if offset["streams"][name]["created"] == created.get(name)
         }
     except _ODD:
         raise _not_ours(offset) from None
@@ -139,7 +143,6 @@ def _add_floors(offset: dict[str, Any], places: Places, floors: Floors) -> dict[
     ahead = {
         name: {subject: first for subject, first in known.items() if first > places[name].next}
         for name, known in floors.items()
-        if name in places
     }
     ahead = {name: known for name, known in ahead.items() if known}
     if ahead:
@@ -166,7 +169,8 @@ def end_offset(places: Places, start: dict[str, Any], plan: Plan) -> dict[str, A
         offset["v"] = _WITH_CUTS
     if is_initial(start):
         offset["init"] = start["streams"]
-    return _add_floors(offset, places, read_floors(start))
+    created = {name: place.created for name, place in places.items()}
+    return _add_floors(offset, places, read_floors(start, created))
 
 
 def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:

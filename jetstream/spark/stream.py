@@ -170,7 +170,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             snapshots = self._take_snapshots()
         places = {**self._discovered(places, snapshots), **places}
         begins = {name: first_to_read(places[name], snapshots[name], self.fail) for name in places}
-        filters, begins, nexts = self._active(begins, snapshots, read_floors(start))
+        created = {name: snapshots[name].created for name in places}
+        filters, begins, nexts = self._active(begins, snapshots, read_floors(start, created))
         ends = {name: max(begins[name], nexts[name]) for name in places}
         if limited:
             self.limits.filters = filters

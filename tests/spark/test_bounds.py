@@ -153,6 +153,18 @@ def test_filters_may_change_before_all_subjects_have_started(server, js, name):
 
 
 @needs_limits
+def test_a_recreated_stream_has_other_positions(server, js, name):
+    make(js, name, COUNT, subjects=3)
+    options = by_subject(name, [1, 20, 40], maxMessagesPerTrigger=3, failOnDataLoss=False)
+    query = Query(query_reader(server, **options))
+    assert query.batch() == [1, 4, 7]
+    js.delete_stream(name)
+    make(js, name, 6, subjects=3)
+    assert [query.batch(), query.batch(), query.batch()] == [[1, 2, 3], [4, 5, 6], None]
+    assert "floors" not in query.start
+
+
+@needs_limits
 def test_starts_by_subject_that_are_rejected(server, js, name):
     make(js, name, 3, subjects=3)
     with pytest.raises(InvalidValue, match=f"stream {name} ends before sequence 4, not 9"):
