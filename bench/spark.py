@@ -6,6 +6,9 @@ Messages have 128 B, and the stream, the server and Spark are on this machine. E
 slope: the difference per row between a large run and a small one, which excludes starting processes
 and planning. CPU is that of Spark's workers, or of this process, and of the server, including
 system time. Every scenario runs once per round; figures are medians, and ratios are per round.
+
+"Rows from memory" and "rows are dropped" are a Python source and sink with nothing behind them: the
+most that Spark allows. With such a source, the latency of a query is Spark's own (_spark_latency).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from _spark_latency import latencies, show_latencies
 from _tables import load, print_table, progress, versions
 
 if TYPE_CHECKING:
@@ -66,6 +70,9 @@ class Bench:
         builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
         builder = builder.config("spark.log.level", "ERROR")
         self.spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+        from _spark import Nothing
+
+        self.spark.dataSource.register(Nothing)
 
     def close(self) -> None:
         self.spark.stop()
@@ -148,6 +155,16 @@ class Bench:
     def sink_fast(self, count: int) -> None:
         self.sink(count, delivery="fast")
 
+    def no_source(self, count: int) -> None:
+        reader = self.spark.read.format("nothing").option("count", count)
+        reader.load().write.format("noop").mode("overwrite").save()
+
+    def no_sink(self, count: int) -> None:
+        from pyspark.sql import functions as F
+
+        frame = self.spark.range(0, count, 1, 1).select(F.lit(bytes(SIZE)).alias("data"))
+        frame.write.format("nothing").mode("append").save()
+
     # Measuring
 
     def cost(self, scenario: Callable[[int], None], share: float = 1.0) -> Cost:
@@ -220,6 +237,7 @@ SCENARIOS = [
     ("read: the API, no Spark", "plain_api", 1.0),
     ("read: Arrow, no Spark", "plain_arrow", 1.0),
     ("read: Spark, Arrow", "spark_arrow", 1.0),
+    ("read: Spark, rows from memory", "no_source", 5.0),
     ("read: Spark, tuples", "spark_tuples", 0.5),
     ("read: Spark, nats-py in mapInArrow", "spark_nats_py", 0.1),
     ("write: the API, no ids", "publish", 0.5),
@@ -228,6 +246,7 @@ SCENARIOS = [
     ("write: Spark, dedup", "sink_dedup", 0.5),
     ("write: Spark, atomic", "sink_atomic", 0.5),
     ("write: Spark, fast", "sink_fast", 0.5),
+    ("write: Spark, rows are dropped", "no_sink", 5.0),
 ]
 # What is compared, of what, with what, the target
 RATIOS: list[tuple[str, str, str, str, str]] = [
@@ -238,6 +257,8 @@ RATIOS: list[tuple[str, str, str, str, str]] = [
     ("Spark, dedup / API, ids", "python", "sink_dedup", "publish_ids", ""),
     ("rate of atomic / dedup", "wall", "sink_dedup", "sink_atomic", ">= 0.5"),
     ("rate of fast / atLeastOnce", "wall", "sink_at_least_once", "sink_fast", ""),
+    ("rate of reads / from memory", "wall", "no_source", "spark_arrow", ""),
+    ("rate of dedup / rows are dropped", "wall", "no_sink", "sink_dedup", ""),
 ]
 
 
@@ -262,9 +283,12 @@ def main() -> None:
     try:
         results = run(bench, rounds)
         idle = bench.idle_messages()
+        delays = latencies(bench.spark, bench.server.url, bench.js, 10 if options.quick else 40)
     finally:
         bench.close()
     show(results, idle, markdown=options.markdown)
+    show_latencies(delays, markdown=options.markdown)
+    print(load() + " at the end")
 
 
 def run(bench: Bench, rounds: int) -> list[dict[str, Cost]]:
@@ -300,7 +324,6 @@ def show(results: list[dict[str, Cost]], idle: float, *, markdown: bool) -> None
         table.append([name, f"{statistics.median(values):.2f}", target])
     table.append(["idle query, messages to the server per second", f"{idle:.1f}", "<= 2"])
     print_table(table, markdown=markdown)
-    print(load() + " at the end")
 
 
 if __name__ == "__main__":

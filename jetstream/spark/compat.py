@@ -23,9 +23,7 @@ else:
     else:
         LIMITED = True
 
-#: Whether Spark passes filters to readers: since 4.1.
-PUSHDOWN = hasattr(datasource.DataSourceReader, "pushFilters")
 #: Whether writers of queries get Arrow batches, not rows: since 4.1.
 ARROW_QUERIES = hasattr(datasource, "DataSourceStreamArrowWriter")
 
-__all__ = ["ARROW_QUERIES", "LIMITED", "PUSHDOWN", "SupportsTriggerAvailableNow"]
+__all__ = ["ARROW_QUERIES", "LIMITED", "SupportsTriggerAvailableNow"]

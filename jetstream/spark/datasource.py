@@ -47,9 +47,9 @@ class JetStreamDataSource(DataSource):
             from .stores import batch_store
 
             return batch_store(self.options, schema)
-        from .source import batch_reader
+        from .source import BatchReader
 
-        return batch_reader(read_options(self.options, BATCH), schema)
+        return BatchReader(read_options(self.options, BATCH), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""

@@ -10,20 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def intersection(ours: list[str] | None, theirs: list[str]) -> list[str]:
-    """Return filters for the subjects that match both, or a few more; none covers another."""
-    if not ours:
-        return theirs if ours is None else []
-    found: list[str] = []
-    for one in ours:
-        for other in theirs:
-            if matches_all(one, other):
-                found.append(other)
-            elif matches_all(other, one) or _overlap(one, other):
-                found.append(one)
-    return minimal(found)
-
-
 def minimal(subjects: Iterable[str]) -> list[str]:
     """Remove subjects that another one covers: the server rejects filters that overlap."""
     unique = list(dict.fromkeys(subjects))
@@ -41,7 +27,7 @@ def matches_all(pattern: str, other: str) -> bool:
     return matches(pattern, other)
 
 
-def _overlap(one: str, other: str) -> bool:
+def overlap(one: str, other: str) -> bool:
     """Return whether some subject matches both."""
     ours, theirs = one.split("."), other.split(".")
     for mine, its in zip(ours, theirs):

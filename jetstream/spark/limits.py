@@ -150,18 +150,23 @@ class Limits:
         self, counts: dict[str, int], snapshots: dict[str, StreamSnapshot]
     ) -> dict[str, int]:
         """Divide the allowed messages among the streams in proportion to their counts."""
+        # In whole numbers: as floats, 66,254 * (60,000 / 66,254) is less than 60,000.
         total = sum(counts.values())
-        part = 1.0
+        allowed, of = total, total
         if self.most and total > self.most:
-            part = self.most / total
+            allowed = self.most
         if self.most_bytes and not self._may_probe:
             size = sum(count * snapshots[name].average for name, count in counts.items())
-            if size > self.most_bytes:
-                part = min(part, self.most_bytes / size)
-        if part == 1.0:
+            if size * allowed > self.most_bytes * of:
+                allowed, of = self.most_bytes, size
+        if allowed == of:
             return counts
         # At least one of each stream that has any: otherwise it would never be read.
-        return {name: max(1, int(count * part)) for name, count in counts.items()}
+        shares = {name: min(count, max(1, count * allowed // of)) for name, count in counts.items()}
+        largest = max(counts, key=lambda name: counts[name])
+        rest = total * allowed // of - sum(shares.values())  # what rounding has left
+        shares[largest] = min(counts[largest], shares[largest] + max(0, rest))
+        return shares
 
     def _end(
         self,

@@ -2,15 +2,20 @@
 
     {"v": 1, "streams": {"ORDERS": {"next": 42, "created": "2026-01-01T00:00:00Z"}}, "plan": {...}}
 
-`v` is the version of this format, 2 if the plan has cuts and otherwise 1. Offsets of a later one
-are rejected, those without one are older. `next` is the first sequence that was not read, `created`
-identifies the stream among others of the same name. `plan` describes how the batch that ends here
-is split: plan.py.
+`v` is the version of this format: 3 if there are floors, 2 if the plan has cuts, and otherwise 1.
+Offsets of a later one are rejected, those without one are older. `next` is the first sequence that
+was not read, `created` identifies the stream among others of the same name. `plan` describes how
+the batch that ends here is split: plan.py.
 
 Spark requests the initial offset again if it restarts before the first batch has finished. By then
 "latest" is another position, and the messages in between would be lost. So the initial offset is
 marked (`"initial": true`), the end of a batch that starts there contains it (`"init"`), and a batch
 that starts at a marked offset is read from the one that its end contains.
+
+If subjects start at different sequences, `next` begins with the lowest of them, and `floors` has
+those that are higher, until all messages before them are read:
+
+    "floors": {"ORDERS": {"orders.eu.>": 42}}
 """
 
 from __future__ import annotations
@@ -29,9 +34,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("jetstream.spark")
 VERSION = 1
-_WITH_CUTS = 2  # of an offset whose plan has cuts, which earlier versions of this package ignore
+# Of offsets with something that earlier versions of this package ignore.
+_WITH_CUTS = 2
+_WITH_FLOORS = 3
 
 Places = dict[str, "Place"]
+Floors = dict[str, dict[str, int]]  # the first sequence of subjects, by stream
 
 
 class DataLost(JetStreamError):
@@ -63,7 +71,7 @@ _ODD = (KeyError, TypeError, ValueError, AttributeError)
 
 def read_places(offset: Any, key: str = "streams") -> Places:
     """Return the places in an offset; raise InvalidValue if this reader did not write it."""
-    check_version(offset, _WITH_CUTS)
+    check_version(offset, _WITH_FLOORS)
     try:
         return {
             name: Place(_sequence(place["next"]), str(place["created"]))
@@ -115,9 +123,37 @@ def write_places(places: Places) -> dict[str, dict[str, Any]]:
     return {name: {"next": place.next, "created": place.created} for name, place in places.items()}
 
 
-def initial_offset(places: Places) -> dict[str, Any]:
+def read_floors(offset: Any, created: dict[str, str]) -> Floors:
+    """Return the subjects that start after this offset; raise InvalidValue if it is not ours.
+
+    created  when each stream was created: floors do not apply to one that was recreated
+    """
+    try:
+        return {
+            name: {str(subject): _sequence(first) for subject, first in floors.items()}
+            for name, floors in offset.get("floors", {}).items()
+            if offset["streams"][name]["created"] == created.get(name)
+        }
+    except _ODD:
+        raise _not_ours(offset) from None
+
+
+def _add_floors(offset: dict[str, Any], places: Places, floors: Floors) -> dict[str, Any]:
+    """Add the floors that are still ahead."""
+    ahead = {
+        name: {subject: first for subject, first in known.items() if first > places[name].next}
+        for name, known in floors.items()
+    }
+    ahead = {name: known for name, known in ahead.items() if known}
+    if ahead:
+        offset.update({"v": _WITH_FLOORS, "floors": ahead})
+    return offset
+
+
+def initial_offset(places: Places, floors: Floors | None = None) -> dict[str, Any]:
     """Return the marked offset of a query that starts here."""
-    return {"v": VERSION, "streams": write_places(places), "initial": True}
+    offset = {"v": VERSION, "streams": write_places(places), "initial": True}
+    return _add_floors(offset, places, floors or {})
 
 
 def is_initial(offset: dict[str, Any]) -> bool:
@@ -133,7 +169,8 @@ def end_offset(places: Places, start: dict[str, Any], plan: Plan) -> dict[str, A
         offset["v"] = _WITH_CUTS
     if is_initial(start):
         offset["init"] = start["streams"]
-    return offset
+    created = {name: place.created for name, place in places.items()}
+    return _add_floors(offset, places, read_floors(start, created))
 
 
 def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jetstream.schema.timestamp import Timestamp
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidValue, LocalError
 from natsproto.wire.subjects import check_known_name, check_publish, check_subscribe
 
 if TYPE_CHECKING:
@@ -98,16 +98,33 @@ def _timestamp(text: str) -> Timestamp:
         raise ValueError("RFC 3339 such as 2006-01-02T15:04:05Z, or milliseconds") from None
 
 
-def _timestamps(text: str) -> Timestamp | dict[str, Timestamp]:
-    """Parse a time for all streams, or one for each."""
+def _timestamps(text: str) -> Any:
+    """Parse a time for all streams, or one for each, or for each of its subjects."""
     if not text.startswith("{"):
         return _timestamp(text)
     wanted = 'a time, or JSON such as {"ORDERS": "2006-01-02T15:04:05Z", "EVENTS": 1136214245000}'
+    return _by_stream(text, wanted, _timestamp)
+
+
+def _by_stream(text: str, wanted: str, read: Callable[[str], Any]) -> dict[str, Any]:
+    """Parse JSON by stream, whose values may be JSON by subject."""
     try:
-        read: Any = json.loads(text)
-        return {str(name): _timestamp(str(time)) for name, time in read.items()}
-    except ValueError:
+        found: Any = json.loads(text)
+        return {
+            str(name): {_filter(subject): read(str(each)) for subject, each in value.items()}
+            if isinstance(value, dict) and value
+            else read(str(value))
+            for name, value in found.items()
+        }
+    except ValueError as error:
+        if isinstance(error, LocalError):
+            raise
         raise ValueError(wanted) from None
+
+
+def _filter(subject: str) -> str:
+    check_subscribe(subject)
+    return subject
 
 
 def _regex(text: str) -> re.Pattern[str]:
@@ -117,16 +134,12 @@ def _regex(text: str) -> re.Pattern[str]:
         raise ValueError("a regular expression: %s" % error) from None
 
 
-def _offsets(text: str) -> int | str | dict[str, int | str]:
-    """Parse a place for all streams, or one for each: earliest, latest, or a sequence."""
+def _offsets(text: str) -> Any:
+    """Parse a place for all streams, or one for each, or for each of its subjects."""
     wanted = 'earliest, latest, a sequence, or JSON such as {"ORDERS": 42, "EVENTS": "latest"}'
     if not text.startswith("{"):
         return _place(text, wanted)
-    try:
-        read: Any = json.loads(text)
-    except ValueError:
-        raise ValueError(wanted) from None
-    return {str(name): _place(str(place), wanted) for name, place in read.items()}
+    return _by_stream(text, wanted, lambda place: _place(place, wanted))
 
 
 def _place(text: str, wanted: str) -> int | str:

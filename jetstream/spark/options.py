@@ -7,13 +7,14 @@ neither in repr nor in the errors that are raised here.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from natsproto.errors import InvalidValue, LocalError
 from natsproto.wire.text import cut_middle, shorten
 
+from .bounds import check_bounds
 from .filters import minimal
+from .option_hints import hint_for
 from .option_types import (
     DURATION,
     FILE,
@@ -38,7 +39,6 @@ from .option_types import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jetstream.schema.timestamp import Timestamp
 
 # Where an option applies.
 BATCH, STREAM, WRITE = "batch read", "stream read", "write"
@@ -100,15 +100,15 @@ OPTIONS = [
         None,
         OFFSETS,
         READ,
-        'earliest, latest, a sequence, or JSON by stream; default "earliest" for batches,'
-        ' "latest" for queries without a checkpoint',
+        "earliest, latest, a sequence, or JSON by stream or subject; default"
+        ' "earliest" for batches, "latest" for queries without a checkpoint',
     ),
     Option(
         "startingTimestamp",
         None,
         TIMESTAMPS,
         READ,
-        "the first message of that time or later; a time, or JSON by stream",
+        "the first message of that time or later; a time, or JSON by stream or subject",
     ),
     Option("endingOffsets", None, OFFSETS, (BATCH,), "the sequence to stop before; default latest"),
     Option(
@@ -116,10 +116,9 @@ OPTIONS = [
         None,
         TIMESTAMPS,
         (BATCH,),
-        "only messages before that time; a time, or JSON by stream",
+        "only messages before that time; a time, or JSON by stream or subject",
     ),
     Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
-    Option("pushdown", "false", FLAG, (BATCH,), "filters narrow the read: see *Filters*"),
     Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and continue"),
     # Key-value buckets and object stores: stores.py
     Option("bucket", None, NAME, READ, "instead of `stream`: a key-value bucket, as a table"),
@@ -255,11 +254,6 @@ _ONE_DELIVERY = [  # options of one delivery only
     ("minDuplicateWindow", "dedup"),
     ("rowIds", "dedup"),
 ]
-_HINTS = {  # options that Spark adds in unsupported uses
-    "path": "set option stream instead",  # of load(), save() or start()
-    "provider": "a stream is not a table of a catalog; create a temporary view, or load it",
-}
-
 
 Names = list[str]  # in the class below `list` is a method
 
@@ -380,13 +374,8 @@ def _check_async(name: str, text: str) -> None:
 
 
 def _unknown(name: str, where: str | None) -> InvalidValue:
-    names = {
-        option.name.lower(): option.name
-        for option in OPTIONS
-        if where is None or where in option.where
-    }
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = _HINTS.get(name) or ("did you mean %s?" % names[near[0]] if near else "")
+    known = [option.name for option in OPTIONS if where is None or where in option.where]
+    hint = hint_for(name, known)
     return InvalidValue("option %s is unknown%s" % (cut_middle(name), ": " + hint if hint else ""))
 
 
@@ -402,44 +391,7 @@ def _check_together(settings: Settings) -> None:
     streams = settings.list("stream")
     if len(set(streams)) < len(streams):
         raise InvalidValue("option stream has a duplicate: %s" % cut_middle(",".join(streams)))
-    for name in ("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp"):
-        offsets: Any = settings.get(name)
-        named: list[str] = [*offsets] if isinstance(offsets, dict) else []
-        if named and streams and set(named) != set(streams):
-            text = "option %s is for streams %s, option stream for %s"
-            raise InvalidValue(
-                text % (name, cut_middle(",".join(named)), cut_middle(",".join(streams)))
-            )
-    _check_order(settings, streams)
-
-
-def _check_order(settings: Settings, streams: Names) -> None:
-    """Reject ranges that end before they start, as far as that is known here."""
-    for name in streams or [""]:
-        start = place_of(settings, "startingOffsets", name)
-        end = place_of(settings, "endingOffsets", name)
-        if isinstance(start, int) and isinstance(end, int) and start > end:
-            text = "options startingOffsets %d and endingOffsets %d: the end is before the start"
-            raise InvalidValue(text % (start, end))
-        since = time_of(settings, "startingTimestamp", name)
-        until = time_of(settings, "endingTimestamp", name)
-        if since is not None and until is not None and since.ns > until.ns:
-            text = (
-                "options startingTimestamp %s and endingTimestamp %s: the end is before the start"
-            )
-            raise InvalidValue(text % (since, until))
-
-
-def place_of(settings: Settings, name: str, stream: str) -> int | str | None:
-    """Return the value of startingOffsets or endingOffsets for this stream."""
-    offsets: int | str | dict[str, int | str] | None = settings.get(name)
-    return offsets.get(stream) if isinstance(offsets, dict) else offsets
-
-
-def time_of(settings: Settings, name: str, stream: str) -> Timestamp | None:
-    """Return the value of startingTimestamp or endingTimestamp for this stream."""
-    times: Timestamp | dict[str, Timestamp] | None = settings.get(name)
-    return times.get(stream) if isinstance(times, dict) else times
+    check_bounds(settings)
 
 
 def _check_stream(settings: Settings) -> None:

@@ -17,7 +17,6 @@ from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
 from natsproto.wire.text import shorten
-from natsproto.wire.versions import read_version
 
 from .connect import client, jetstream
 from .retry import retry
@@ -144,12 +143,6 @@ class StreamQueries:
             settings.text("apiPrefix") or "$JS.API",
             settings.seconds("requestTimeout"),
         )
-
-    def filters_any_subjects(self) -> bool:
-        """Return whether consumers can have several filters, and any: since server 2.10."""
-        info = client(self._settings).info
-        version = read_version(info.version) if info is not None else ()
-        return not version or version >= (2, 10)
 
     def is_left(self, start: int, end: int, filters: list[str]) -> bool:
         """Return whether there are messages to read in this range."""

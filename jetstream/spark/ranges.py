@@ -127,7 +127,7 @@ def cut_evenly(queries: StreamQueries, whole: Range, plan: Plan) -> None:
     parts = min(parts, _MOST_PARTS, total)
     cuts = find_cuts(count_from, whole.start, whole.end, parts) if parts > 1 else []
     if cuts:
-        plan.cuts[whole.stream] = cuts
+        plan.cuts[whole.stream] = [*plan.cuts.get(whole.stream, []), *cuts]
 
 
 def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:

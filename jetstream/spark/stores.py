@@ -51,7 +51,7 @@ _OWN = {"bucket", "keys", "changes"}
 _CONNECTION = {each.name for each in OPTIONS if each.where == EVERYWHERE} - {"stream", "subject"}
 _OF_TABLES = _CONNECTION | {"bucket", "keys", "changes", "arrowBatchRows"}
 _OF_FILES = _CONNECTION | {"objectStore", "pathGlobFilter", "minPartitions", "failOnDataLoss"}
-_NOT_OF_CHANGES = ("filterSubjects", "subject", "mode", "consumer", "onCommit", "pushdown")
+_NOT_OF_CHANGES = ("filterSubjects", "subject", "mode", "consumer", "onCommit")
 
 
 def is_store(options: Mapping[str, str]) -> bool:

@@ -24,6 +24,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 from natsproto.errors import InvalidValue
 
+from .bounds import starts_by_subject, subjects_of
 from .compat import LIMITED, SupportsTriggerAvailableNow
 from .connect import jetstream
 from .lag import Lag
@@ -35,6 +36,7 @@ from .offsets import (
     initial_offset,
     is_initial,
     planned,
+    read_floors,
     read_places,
     start_places,
     write_places,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from .offsets import Places
+    from .offsets import Floors, Places
     from .options import Settings
     from .ranges import Range
 
@@ -84,6 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: dict[str, Any] | None = None
         self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0
+        self._quiet_at = 0.0  # when a wait for a new message ended without one
         self._names: list[str] = []
         self._listed_at = 0.0
         self.lag: Lag = Lag()
@@ -94,23 +97,33 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         _check_purge(settings)
         if not LIMITED:
             self.limits.ignore()
+            if starts_by_subject(settings):
+                raise InvalidValue("a query that starts by subject needs PySpark 4.2 or later")
 
     # Called by Spark on the driver
 
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
             places: Places = {}
+            floors: Floors = {}
             for name, snapshot in self._take_snapshots().items():
-                check_start(self.settings, name)
-                start = starting_sequence(self._queries(name), snapshot, self.settings, "latest")
-                if start > snapshot.next:
-                    text = "option startingOffsets: stream %s ends before sequence %d, not %d"
-                    raise InvalidValue(text % (name, snapshot.next, start))
+                starts = {each: self._start(snapshot, each) for each in subjects_of(self.settings)}
                 # If it is gone, the first batch reports that; before 4.2, restarted drivers call
                 # this.
-                places[name] = Place(start, snapshot.created)
-            self._initial = initial_offset(places)
+                places[name] = Place(min(starts.values()), snapshot.created)
+                floors[name] = starts
+            self._initial = initial_offset(places, floors)
         return self._initial
+
+    def _start(self, snapshot: StreamSnapshot, subject: str) -> int:
+        """Return the first sequence to read, of this subject or, if that is "", of all."""
+        name = snapshot.name
+        check_start(self.settings, name, subject)
+        start = starting_sequence(self._queries(name), snapshot, self.settings, "latest", subject)
+        if start > snapshot.next:
+            text = "option startingOffsets: stream %s ends before sequence %d, not %d"
+            raise InvalidValue(text % (name, snapshot.next, start))
+        return start
 
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
@@ -157,8 +170,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             snapshots = self._take_snapshots()
         places = {**self._discovered(places, snapshots), **places}
         begins = {name: first_to_read(places[name], snapshots[name], self.fail) for name in places}
-        ends = {name: max(begins[name], snapshots[name].next) for name in places}
+        created = {name: snapshots[name].created for name in places}
+        filters, begins, nexts = self._active(begins, snapshots, read_floors(start, created))
+        ends = {name: max(begins[name], nexts[name]) for name in places}
         if limited:
+            self.limits.filters = filters
             waiting = self._target is None
             queries = {name: self._queries(name) for name in places}
             ends = self.limits.apply(begins, ends, snapshots, queries, waiting)
@@ -168,11 +184,31 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return None
         self.lag.planned(result)
         plan = new_plan(self.settings, begins)
+        plan.filters = filters
         if self.settings.text("fetchMode") == "pull":
             for name, begin in begins.items():
                 whole = whole_range(snapshots[name], begin, ends[name], plan.filters)
                 cut_evenly(self._queries(name), whole, plan)
         return end_offset(result, start, plan)
+
+    def _active(
+        self, begins: dict[str, int], snapshots: dict[str, StreamSnapshot], floors: Floors
+    ) -> tuple[list[str], dict[str, int], dict[str, int]]:
+        """Return the filters, begins and ends of a batch.
+
+        It ends where another subject starts, because a batch has one list of filters.
+        """
+        filters = self.settings.filters
+        nexts = {name: snapshots[name].next for name in begins}
+        for name, known in floors.items():  # at most one: bounds.py
+            firsts = {each: known.get(each, 1) for each in filters}
+            # If the filters were changed, perhaps none of them starts here.
+            begin = max(begins[name], min(firsts.values(), default=1))
+            begins = {**begins, name: begin}
+            filters = [each for each in filters if firsts[each] <= begin]
+            later = [first for first in firsts.values() if first > begin]
+            nexts[name] = min([nexts[name], *later])
+        return filters, begins, nexts
 
     def _discovered(self, places: Places, snapshots: dict[str, StreamSnapshot]) -> Places:
         """Return the first messages of streams that match the pattern since the last batch."""
@@ -266,7 +302,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _POLL * len(self._names)
 
     def _is_stale(self) -> bool:
-        return time.monotonic() - self._looked_at >= self._interval
+        return time.monotonic() - max(self._looked_at, self._quiet_at) >= self._interval
 
     def _wait(self) -> None:
         """Wait briefly for a new message, or until the next lookup is due, and look."""
@@ -275,6 +311,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             since = time.monotonic() - self._looked_at
             if self._wakeup.wait(ends, _LONGEST_WAIT) or since >= _LOOK:
                 self._take_snapshots()
+            else:
+                self._quiet_at = time.monotonic()
             return
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from jetstream.spark.compat import LIMITED
 from tests.spark.support import make, query_reader, sequences
+
+# For tests that call a reader with the start of a batch and a limit.
+needs_limits = pytest.mark.skipif(not LIMITED, reason="needs PySpark 4.2")
 
 
 class Query:

@@ -14,8 +14,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from jetstream.spark import source
 from jetstream.spark.options import BATCH, STREAM, read_options
+from jetstream.spark.source import BatchReader
 from jetstream.spark.stream import stream_reader
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def schema(*names: str) -> StructType:
 
 def batch_reader(server: Server, columns: Iterable[str] = ("sequence",), **options: Any) -> Any:
     texts = {"servers": server.url, **{name: str(value) for name, value in options.items()}}
-    return source.batch_reader(read_options(texts, BATCH), schema(*columns))
+    return BatchReader(read_options(texts, BATCH), schema(*columns))
 
 
 def query_reader(server: Server, columns: Iterable[str] = ("sequence",), **options: Any) -> Any:

@@ -229,8 +229,8 @@ def test_an_offset_of_a_later_version_is_rejected():
     assert offset["v"] == 1
     without = {"streams": offset["streams"]}
     assert read_places(offset) == read_places(without) == {"S": Place(9, "then")}
-    for version in (3, "1", None):
-        with pytest.raises(InvalidValue, match="reads up to 2: run the query with"):
+    for version in (4, "1", None):
+        with pytest.raises(InvalidValue, match="reads up to 3: run the query with"):
             read_places({**offset, "v": version})
 
 

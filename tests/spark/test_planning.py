@@ -15,7 +15,7 @@ from jetstream.spark.pace import Pace
 from jetstream.spark.ranges import Range
 from jetstream.spark.sizes import size_of
 from natsproto.errors import InvalidValue
-from tests.spark.stepping import Query
+from tests.spark.stepping import Query, needs_limits
 from tests.spark.support import batch_reader, fill, make, query_reader, rows_of, sequences
 from tests.spark.tasks import write_batch
 
@@ -59,6 +59,7 @@ def test_partitions_of_a_filter_are_equal(server, js, name):
     assert [len(sequences(reader, [part])) for part in reader.partitions()] == [50, 50, 50, 50]
 
 
+@needs_limits
 def test_partitions_of_a_filter_in_a_query_are_in_its_offset(server, js, name):
     """A replay has the same parts, though the messages are others by then."""
     clustered(js, name)
@@ -115,6 +116,7 @@ def batches_of(query):
     return found
 
 
+@needs_limits
 def test_bytes_with_messages_of_uneven_size(server, js, name):
     make(js, name, 1000)
     with js.publisher() as publisher:
@@ -127,6 +129,7 @@ def test_bytes_with_messages_of_uneven_size(server, js, name):
     assert len(found) <= 15
 
 
+@needs_limits
 def test_bytes_of_several_streams(server, js, name):
     for stream, size in ((f"{name}A", 10), (f"{name}B", 5000)):
         make(js, stream)
@@ -140,6 +143,7 @@ def test_bytes_of_several_streams(server, js, name):
     assert all(sum(sizes) <= 20_000 for sizes in found)
 
 
+@needs_limits
 def test_a_query_that_has_caught_up_does_not_read_sizes(server, js, name, monkeypatch):
     make(js, name, 1000)
     options = {"stream": name, "startingOffsets": "earliest", "maxBytesPerTrigger": 1000}

@@ -23,6 +23,14 @@ def test_limits(server, js, name):
     assert is_unlimited(query_reader(server, **options).getDefaultReadLimit())
 
 
+@pytest.mark.parametrize(("backlog", "most"), [(22, 15), (23, 13), (26, 15)])
+def test_a_limit_is_reached_exactly(server, js, name, backlog, most):
+    """As floats, 22 * (15 / 22) is less than 15: the batch would have 14 messages."""
+    make(js, name, backlog)
+    options = {"stream": name, "startingOffsets": "earliest", "maxMessagesPerTrigger": most}
+    assert len(Query(query_reader(server, **options)).batch()) == most
+
+
 def test_limits_with_filters_count_matching_messages(server, js, name):
     make(js, name, 100, subjects=10)
     options = {"stream": name, "startingOffsets": "earliest", "subject": f"{name}.3"}
@@ -113,3 +121,13 @@ def test_limits_are_shared_by_streams(server, js, name):
         assert len(found) <= 8 + 1  # each gets one at least
         total += len(found)
     assert total == 40
+
+
+def test_rounding_leaves_no_room_in_a_limit_of_several_streams(server, js, name):
+    names = [f"{name}{letter}" for letter in "ABC"]
+    for each in names:
+        make(js, each, 10)
+    options = {"stream": ",".join(names), "startingOffsets": "earliest"}
+    query = Query(query_reader(server, maxMessagesPerTrigger=10, **options))
+    assert [len(query.batch()) for _ in range(3)] == [10, 10, 10]
+    assert query.batch() is None

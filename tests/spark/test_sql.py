@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException
 
-from jetstream.spark import compat
 from tests.spark.support import fill, make
 
 SECRET = "hunter2-the-secret"
-PUSHDOWN = {"pushdown": "true"} if compat.PUSHDOWN else {}
 
 
 @pytest.fixture
@@ -40,17 +38,6 @@ def test_timestamps_are_moments_in_every_session(spark, server, js, name, settin
         frame = load(spark, server, stream=name)
         assert dict(frame.dtypes)["timestamp"] == "timestamp"
         assert frame.selectExpr("unix_micros(timestamp)").first()[0] == stored
-
-
-def test_a_time_is_pushed_down_in_utc(spark, server, js, name, setting):
-    make(js, name, 3)
-    setting("spark.sql.session.timeZone", "Asia/Kolkata")
-    setting("spark.sql.python.filterPushdown.enabled", "true")
-    frame = load(spark, server, stream=name)
-    text = frame.where("sequence = 2").selectExpr("CAST(timestamp AS STRING)").first()[0]
-    for when, found in ((f"= TIMESTAMP '{text}'", True), ("< TIMESTAMP '2020-01-01'", False)):
-        narrow = load(spark, server, stream=name, **PUSHDOWN).where(f"timestamp {when}")
-        assert (2 in [row.sequence for row in narrow.collect()]) == found
 
 
 def test_a_temporary_view_in_sql(spark, server, js, name):

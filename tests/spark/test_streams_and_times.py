@@ -9,7 +9,7 @@ import pytest
 from jetstream.spark.lag import Lag
 from jetstream.spark.offsets import Place
 from natsproto.errors import InvalidValue
-from tests.spark.stepping import Query
+from tests.spark.stepping import Query, needs_limits
 from tests.spark.support import batch_reader, fill, make, query_reader, rows_of
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -29,6 +29,7 @@ def test_a_batch_of_streams_by_pattern(server, js, name):
         batch_reader(server, columns, streamPattern="nothing_like").partitions()
 
 
+@needs_limits
 def test_a_query_finds_new_streams(server, js, name, monkeypatch):
     """They are read from their first message on, also if that batch is repeated."""
     monkeypatch.setattr("jetstream.spark.stream._LIST", 0.0)
@@ -108,6 +109,7 @@ def test_lag_and_rate():
     assert lag.fields() == {"lag": {"A": 0}, "rate": {"A": 2.5}}
 
 
+@needs_limits
 def test_the_progress_of_a_query_has_its_lag(server, js, name):
     make(js, name, 10)
     options = {"stream": name, "startingOffsets": "earliest", "maxMessagesPerTrigger": 4}

@@ -11,7 +11,7 @@ from jetstream.blocking import JetStream
 from jetstream.spark.options import STREAM, read_options
 from jetstream.spark.wakeup import Wakeup
 from natsproto.adapters.blocking import connect
-from tests.spark.stepping import Query, started
+from tests.spark.stepping import Query, needs_limits, started
 from tests.spark.support import fill, make, query_reader, sequences
 
 
@@ -84,16 +84,21 @@ def test_a_consumer_that_is_gone(server, js, name):
     assert waiting.wait({name: 4}, 1.0)
 
 
-def test_an_idle_query_costs_less_than_two_messages_per_second(server, js, name):
+@needs_limits
+def test_an_idle_query_sends_one_message_per_second(server, js, name):
+    """A pull that ends without a message says as much as a look at the stream."""
     query = started(server, js, name)
     query.batch()
     before = server.monitor("/varz")["in_msgs"]
     start = time.monotonic()
     while time.monotonic() - start < 3.0:
         assert query.batch() is None
-    assert server.monitor("/varz")["in_msgs"] - before <= 2 * 3.0
+    assert server.monitor("/varz")["in_msgs"] - before <= 4 + 1  # at most one look
+    fill(js, name, 1)
+    assert query.batch() == [11]
 
 
+@needs_limits
 def test_a_micro_batch_of_four_tasks_makes_five_calls(server, js, name):
     make(js, name, 10)
     query = Query(query_reader(server, stream=name, startingOffsets="earliest", minPartitions=4))
