@@ -158,10 +158,16 @@ def mutants(path: Path) -> Iterator[Mutant]:
     for number in range(counting.count):
         edit = Edits(number)
         text = ast.unparse(ast.fix_missing_locations(edit.visit(copy.deepcopy(tree))))
-        before = ast.unparse(tree).splitlines()
-        shown = [new for new, old in zip(text.splitlines(), before) if new != old]
-        line = (shown or ["(a line less)"])[0].strip()
+        line = _shown(ast.unparse(tree).splitlines(), text.splitlines())
         yield Mutant(name(path), edit.line, _place(tree, edit.line), line, text)
+
+
+def _shown(before: list[str], after: list[str]) -> str:
+    """Return the line with the mistake; a call that is left out is named in a comment."""
+    for old, new in zip(before, after):
+        if new != old:
+            return f"pass  # {old.strip()}" if new.strip() == "pass" else new.strip()
+    return "(a line less)"
 
 
 def _place(tree: ast.AST, line: int) -> str:
