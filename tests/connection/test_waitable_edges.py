@@ -20,6 +20,7 @@ def message(data=b"x", status=None, size=0):
     [
         (message(b""), False),  # an empty message, without headers
         (message(b"", b""), False),  # and with headers
+        (message(b"", b"001"), True),
         (message(b"", b"100"), True),
         (message(b"x", b"100"), False),
         (message(b"", b"999"), True),
