@@ -8,6 +8,7 @@ from natsproto import websocket
 from natsproto.connection.bus import Bus
 from natsproto.connection.effects import Dial, Hangup
 from natsproto.connection.lifecycle import Lifecycle
+from natsproto.connection.receiver import Receiver
 from natsproto.connection.tokens import Numbers
 from natsproto.connection.traffic import Traffic
 from natsproto.errors import MissingExtra, ProtocolError
@@ -205,6 +206,19 @@ def test_the_loss_of_a_transport_is_complete_within_the_input():
     assert (mailbox.ended, wire.effects()) == (True, [Dial("a", 4222, False)])
 
 
+@pytest.mark.rule("D-RECON-9")
+def test_what_a_machine_wants_after_a_loss_is_done_within_the_input():
+    class Machine(Receiver):
+        def disconnected(self, now):
+            self.leave()
+
+    wire = Wire(max_reconnects=-1).up()
+    machine = Machine()
+    wire.connection.subscribe("a", machine)
+    wire.lost(at=1.0)
+    assert machine.ended
+
+
 @pytest.mark.rule("CONN-22")
 def test_a_first_connect_that_may_be_retried_is_over_at_once():
     wire = Wire(retry_on_first_connect=True).connect()
@@ -224,5 +238,9 @@ def test_an_error_during_the_handshake_is_the_reason_of_the_loss_that_follows():
 def test_a_ping_is_answered_between_messages():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
-    wire.forget().data(msg("a", 1, b"1") + PING + msg("a", 1, b"2"))
+    wire.forget()
+    wire.writable = False
+    wire.data(msg("a", 1, b"1") + PING + msg("a", 1, b"2"))
+    assert wire.connection.transport.owed == len(PONG)
+    wire.writable = True
     assert (wire.sent(), mailbox.pending()) == (PONG, 2)
