@@ -11,8 +11,7 @@ history of each key is checked:
 
 An acknowledged message must be stored, once; one that was refused must not be. Direct gets of a
 bucket may be answered by a replica that lags: those are counted, but what they return must exist.
-A refusal by a leader that may not have known of its successor is in doubt (faults.py); all others
-are exact.
+Refusals are exact, too, with two exceptions (verdict.py).
 
 A long run consists of rounds: after each, the cluster is left alone for a moment, the streams are
 read and purged, and the next round uses other keys. So neither the time of the verdict nor the
@@ -33,7 +32,6 @@ from jetstream.errors import (
     BatchRefused,
     KeyNotFound,
     NoStreamResponse,
-    PublishInDoubt,
     WrongLastRevision,
     WrongLastSequence,
 )
@@ -181,13 +179,10 @@ class Jepsen:
             record.end("refused", REFUSED)
         except (NoStreamResponse, BatchRefused):
             record.end("rejected")
-        except PublishInDoubt:
-            pass
-        except ApiError as error:
-            if error.code < 500:
+        except RemoteError as error:
+            record.end("doubt")
+            if isinstance(error, ApiError) and error.code < 500:
                 self.history.problems.append(f"{kind} {key}: {error!r}")
-        except RemoteError:
-            pass
         except NatsError as error:
             self.history.problems.append(f"{kind} {key}: {error!r}")
         self.history.tally[f"{kind}: {record.outcome}"] += 1

@@ -35,6 +35,7 @@ def record(number, argument, outcome, result, times):
     made = Record(number, argument)
     made.end(outcome, result)
     made.invoked, made.returned = times
+    made.ended = times[0] + 3.0 if made.returned is None else made.returned
     return made
 
 
@@ -112,6 +113,23 @@ def test_a_refusal_by_a_leader_that_was_replaced_proves_nothing(doubt, strict):
     history.judge_kv({b"1": [5]})
     assert bool(history.problems) == strict
     assert history.tally["kv: refused in doubt"] == (not strict)
+
+
+@pytest.mark.parametrize(
+    ("lost", "stored", "strict"),
+    [
+        (record(1, 0, "doubt", None, (0.0, None)), {}, False),
+        (record(1, 0, "doubt", None, (2.4, None)), {}, False),
+        (record(1, 0, "doubt", None, (2.6, None)), {}, True),  # it began later
+        (record(1, 0, "doubt", None, (-2.0, None)), {}, True),  # it had ended before
+        (record(1, None, "doubt", None, (0.0, None)), {}, True),  # it expected nothing
+        (record(1, 0, "stored", 5, (2.4, 4.0)), {b"1": [5]}, False),  # it is the reason
+        (record(1, 0, "stored", 5, (2.6, 4.0)), {b"1": [5]}, True),
+    ],
+)
+def test_a_refusal_during_a_write_that_was_lost_proves_nothing(lost, stored, strict):
+    history = judge_kv([lost, record(2, 0, "refused", "refused", (2.0, 2.5))], stored)
+    assert bool(history.problems) == strict
 
 
 def test_reads():

@@ -3,6 +3,10 @@
 The payload or a header of a message is the number of its operation, so the streams tell which of
 the operations in doubt took effect, and in which order all of them did. The history of each key is
 checked with this order: see checker.py.
+
+Two kinds of refusals prove nothing, so these are in doubt: those by a leader that may not have
+known of its successor (faults.py), and those during another write to the same key that was lost
+with its leader.
 """
 
 from __future__ import annotations
@@ -30,12 +34,14 @@ STREAMS = {"kv": "KV_jepsen", "atomic": "ATOMIC", "counter": "COUNTERS", "fast":
 class Record:
     """What is known of an operation before the streams are read."""
 
-    __slots__ = ("argument", "invoked", "number", "outcome", "result", "returned")
+    __slots__ = ("argument", "ended", "invoked", "number", "outcome", "result", "returned")
 
     def __init__(self, number: int, argument: Any) -> None:
         self.number = number
         self.argument = argument
         self.invoked = time.monotonic()
+        #: When the call ended; `returned` is None if it ended in doubt.
+        self.ended = float("inf")
         self.returned: float | None = None
         self.outcome = "doubt"
         self.result: Any = None
@@ -44,7 +50,8 @@ class Record:
         """Note how it ended: stored, refused (by a comparison), rejected (otherwise), in doubt."""
         self.outcome = outcome
         self.result = result
-        self.returned = None if outcome == "doubt" else time.monotonic()
+        self.ended = time.monotonic()
+        self.returned = None if outcome == "doubt" else self.ended
 
 
 class Keys:
@@ -135,11 +142,14 @@ class History:
     ) -> None:
         """Check the writes of a key; `found` is the revision of those that are stored, else 0."""
         operations: list[Operation] = []
+        lost = [each for each in records if each.outcome == "doubt" and not found[each.number]]
         for each in records:
             revision = found[each.number]
-            if each.outcome == "refused" and self._may_be_stale(STREAMS[kind], each):
-                each.end("doubt")
-                self.tally[f"{kind}: refused in doubt"] += 1
+            if each.outcome == "refused":
+                if self._may_be_stale(STREAMS[kind], each):
+                    self._doubt(each, f"{kind}: refused in doubt")
+                elif _may_be_due_to(lost, each):
+                    self._doubt(each, f"{kind}: refused during a lost write")
             if not self._agrees(key, each, revision):
                 continue
             if revision or each.outcome == "refused":
@@ -148,6 +158,10 @@ class History:
                 operations.append(operation)
         order = _order(each.result for each in operations if each.result != REFUSED)
         self._check(kind, key, operations, Revisions(order))
+
+    def _doubt(self, record: Record, why: str) -> None:
+        record.outcome, record.result, record.returned = "doubt", None, None
+        self.tally[why] += 1
 
     def _may_be_stale(self, stream: str, record: Record) -> bool:
         """Return whether a member that did not know of its successor may have refused a write."""
@@ -225,6 +239,20 @@ class History:
         self.tally[f"{kind}: keys"] += 1
         if stuck is not None:
             self.problems.append(f"{key}: {stuck}")
+
+
+def _may_be_due_to(lost: list[Record], refused: Record) -> bool:
+    """Return whether a write that was lost in the end may be why another one was refused.
+
+    A leader refuses a write with an expectation while it has another one of the key in progress.
+    If the leader fails before that one is committed, nothing of it is left.
+    """
+    returned = refused.returned
+    assert returned is not None
+    return any(
+        each.argument is not None and each.invoked <= returned and refused.invoked <= each.ended
+        for each in lost
+    )
 
 
 def _order(results: Iterable[int]) -> dict[int, int]:
