@@ -103,7 +103,8 @@ class AtomicBatch:
     def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> None:
         """Add a message, with the options of JetStream.publish.
 
-        The first one is acknowledged, so a stream without allow_atomic rejects it at once.
+        The first one is acknowledged, so a stream without allow_atomic rejects it at once. It is
+        sent again while the stream has no leader, for 10 s at most and within the timeout.
         """
         ...
 

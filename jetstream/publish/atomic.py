@@ -9,7 +9,15 @@ from natsproto.wire.headers import Headers
 from natsproto.wire.text import shorten, show
 
 from .headers import publish_headers
-from .request import no_stream, raise_in_doubt, read_ack
+from .request import (
+    ELECTION,
+    RETRIES,
+    RETRY_WAIT,
+    in_cluster,
+    no_stream,
+    raise_in_doubt,
+    read_ack,
+)
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -52,7 +60,8 @@ class AtomicBatch:
     ) -> None:
         """Add a message, with the options of JetStream.publish.
 
-        The first one is acknowledged, so a stream without allow_atomic rejects it at once.
+        The first one is acknowledged, so a stream without allow_atomic rejects it at once. It is
+        sent again while the stream has no leader, for 10 s at most and within the timeout.
         """
         connection = self._session.connection
         while connection.congested:
@@ -121,17 +130,29 @@ class AtomicBatch:
 
     async def _request(self, subject: str, data: BytesLike, headers: Headers) -> bytes:
         session = self._session
-        request = session.connection.start_request(
-            subject, data, deadline=session.deadline(self._timeout), headers=headers
-        )
-        self.size += 1
-        self._subject = subject
-        self._over = True  # if it fails, it is unknown whether the server received it
-        try:
-            reply = await session.settle(request)
-        except NoResponders:
-            raise no_stream(session.connection, subject) from None
-        except RemoteError as error:
-            raise_in_doubt(request, error)
-        assert reply is not None
-        return reply.data
+        connection = session.connection
+        first = self.size == 0
+        patience = ELECTION if in_cluster(connection) else 0.0
+        started = session.port.now()
+        end = started + self._timeout
+        tries = 0
+        while True:
+            request = connection.start_request(subject, data, deadline=end, headers=headers)
+            if not tries:
+                self.size += 1
+                self._subject = subject
+                self._over = True  # if it fails, it is unknown whether the server received it
+            tries += 1
+            try:
+                reply = await session.settle(request)
+            except NoResponders:
+                now = session.port.now()
+                spent = tries > RETRIES and now - started >= patience
+                if not first or spent or now + RETRY_WAIT >= end:
+                    raise no_stream(connection, subject) from None
+            except RemoteError as error:
+                raise_in_doubt(request, error)
+            else:
+                assert reply is not None
+                return reply.data
+            await session.sleep(RETRY_WAIT)  # D-BATCH-8

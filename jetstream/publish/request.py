@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 # PUB-4: in a cluster a 503 may be due to a leader election, which takes at most this long.
 ELECTION = 10.0
+RETRIES = 2  # of a publish that got a 503, at least
 RETRY_WAIT = 0.25  # before a publish that got a 503 is sent again
 _PUBLISH_ONLY = ("timeout", "retries")  # options of `publish` that other calls do not have
 _MOST_DIGITS = 19  # any number with this many digits fits into a uint64
@@ -65,7 +66,7 @@ class Publisher:
         data: BytesLike = b"",
         *,
         timeout: Seconds | None = None,
-        retries: int = 2,
+        retries: int = RETRIES,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
         """Publish, and wait for the PubAck; see JetStream.publish."""

@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     started = time.monotonic()
     run = Jepsen(options.operations, options.faults, options.seed)
-    problems = asyncio.run(run.run())
+    problems = asyncio.run(run.run(lambda line: print(line, flush=True)))
     print(f"{run.summary()}; {time.monotonic() - started:.0f} s", flush=True)
     for problem in problems[:20]:
         print("  " + problem.replace("\n", "\n  "))

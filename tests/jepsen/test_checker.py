@@ -195,3 +195,38 @@ def test_many_operations_in_doubt_take_no_exponential_time():
     pending = [add(1, None, 0, None) for _ in range(40)]
     done = [add(1, number, number, number + 0.5) for number in range(1, 200)]
     assert check([*pending, *done], Totals()) is None
+
+
+def test_many_refused_writes_take_no_exponential_time():
+    """Each of them is possible at once, but the history is wrong: no order must be tried twice."""
+    refused = [write(0, REFUSED, 2, 9) for _ in range(40)]
+    wrong = [write(None, 5, 0, 1), write(0, 6, 3, 4)]
+    stuck = check([*wrong, *refused], Revisions())
+    assert stuck is not None
+    assert len(stuck.order) == 41
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_many_concurrent_appends_with_a_known_order_take_no_exponential_time(wrong):
+    rng = random.Random(3)
+    every = [append(number, number, rng.random(), 9) for number in range(1, 200)]
+    if wrong:
+        every.append(append(100.5, 100.5, 0, 0.0))  # before all others
+    rng.shuffle(every)
+    firsts = sorted(each.result[0] for each in every)
+    order = dict(zip([0, *firsts], firsts))
+    assert (check(every, Appends(order)) is not None) == wrong
+
+
+@pytest.mark.parametrize(
+    ("model", "operations", "good"),
+    [
+        (Revisions({0: 1, 1: 3}), [write(None, 3, 0, 2), write(None, 1, 1, 3)], True),
+        (Revisions({0: 1, 1: 3}), [write(None, 3, 0, 1), write(None, 1, 2, 3)], False),
+        (Revisions({0: 1, 1: 2, 2: 3}), [write(None, 1, 0, 1), write(None, 3, 2, 3)], False),
+        (Totals({0: 2, 2: 5}), [add(3, 5, 0, 2), add(2, 2, 1, 3)], True),
+        (Totals({0: 2, 2: 5}), [add(3, 3, 0, 2), add(2, 5, 1, 3)], False),
+    ],
+)
+def test_the_order_that_the_stream_tells(model, operations, good):
+    assert (check(operations, model) is None) is good

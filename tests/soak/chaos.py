@@ -103,6 +103,7 @@ class Chaos:
                 for _ in range(3)
             ]
             work = Work(clients)
+            stack.enter_context(work.trace.tap())
             await work.start()
             begin = time.monotonic()
             names: list[str] = []
@@ -117,6 +118,8 @@ class Chaos:
                 print(f"{done}, {recoveries[-1]:.1f} s until all had caught up", flush=True)
             complaints = await work.finish()
             print(f"{len(work.acked)} publishes acknowledged, {work.failures} windows failed")
+            for line in work.explanations():
+                print("  " + line)
         return complaints, recoveries
 
 

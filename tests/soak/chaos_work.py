@@ -6,6 +6,7 @@ X3   an ordered consumer gets every stored message once, in order, without gaps
 X4   a key has the value of its last acknowledged put, or one that was in doubt later
 X5   a watch sees revisions in order, and in the end the last one of each key
 X6   an object is whole, and is the last acknowledged one, or one that was in doubt later
+X7   what has arrived at the client for consume(), fetch() or the push subscription, its reader got
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream import JetStream
 from jetstream.errors import FastBatchFailed, JetStreamError, PublishesFailed
 from natsproto.errors import RemoteError
+from tests.soak.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -76,6 +78,9 @@ class Work:
         self.revision = 0
         self.odd: list[str] = []
         self.failures = 0
+        self.trace = Trace("CHAOS")
+        self._settled = 0
+        self._late: dict[str, set[int]] = {each.name: set() for each in self.readers}
         self._tasks: list[asyncio.Task[None]] = []
         self._writers: list[asyncio.Task[None]] = []
 
@@ -222,7 +227,16 @@ class Work:
                 late = [(each.name, each.last) for each in self.readers if each.last < target]
                 raise AssertionError(f"stuck: {late} of {target} after {PATIENCE} s")
             await asyncio.sleep(0.05)
+        # The newest has arrived, but others before it may not have.
+        for reader in self.readers:
+            self._late[reader.name] |= set(range(self._settled + 1, target + 1)) - reader.seen
+        self._settled = target
         return time.monotonic() - begin
+
+    def explanations(self) -> list[str]:
+        """Return where messages were that had not arrived when later ones had."""
+        found = [(each, late) for each, late in self._late.items() if late and each != "ordered"]
+        return [f"{name}: {self.trace.explain(name, late)}" for name, late in found]
 
     def _check_tasks(self) -> None:
         for task in self._tasks + self._writers:
@@ -240,15 +254,18 @@ class Work:
         sequences = await self._read_back(info.state.messages)
         await self._redelivered(sequences)
         complaints = self.odd + [odd for reader in self.readers for odd in reader.odd]
-        lost = sorted(each for each in self.acked if each not in self.stored)
+        gone = sorted(each for each in self.acked if each not in self.stored)
         twice = sorted(each for each, count in self.stored.items() if count > 1 and each[0] == "p")
-        if lost or twice:
-            complaints.append(f"X1: {len(lost)} lost, as {lost[:3]}; {len(twice)} stored twice")
+        if gone or twice:
+            complaints.append(f"X1: {len(gone)} lost, as {gone[:3]}; {len(twice)} stored twice")
         for reader in self.readers:
             missing = sorted(sequences - reader.seen)
             if missing:
                 rule = "X3" if reader.ordered else "X2"
                 complaints.append(f"{rule}: {reader.name} misses {len(missing)}: {missing[:3]}")
+            lost = [] if reader.ordered else self.trace.lost_by_client(reader.name, reader.seen)
+            if lost:
+                complaints.append(f"X7: {reader.name} lost {len(lost)} that arrived: {lost[:3]}")
         complaints += await self._check_bucket()
         complaints += await self._check_object()
         for task in self._tasks:

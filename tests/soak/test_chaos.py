@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import ExitStack
 
 import pytest
 
 from natsproto.testing import Server
+from natsproto.wire.frames import Msg, Pong
 from tests.soak.chaos import Chaos, main
 from tests.soak.chaos_work import Reader, Work, possible
 from tests.soak.partitions import CUT, HOLE, OPEN, Proxies
+from tests.soak.trace import Trace
 
 # A seed whose first faults are: two members killed, and one cut off.
 SEED = 327
@@ -27,6 +30,22 @@ def test_nothing_is_lost_in_a_few_rounds(capsys):
     output = capsys.readouterr().out
     assert "round 1: kill two" in output
     assert "round 2: cut one off" in output
+
+
+def test_where_late_messages_were():
+    trace = Trace("CHAOS")
+    frames = [
+        Msg(b"s", 1, b"$JS.ACK.CHAOS.fetch.%d.%d.9.1.0" % (count, seq))
+        for count, seq in ((1, 1), (2, 2), (3, 2))
+    ]
+    frames += [Msg(b"s", 1, b"$JS.ACK.OTHER.fetch.1.3.9.1.0"), Msg(b"s", 1), Pong()]
+    assert list(trace._noted(iter(frames))) == frames
+    assert [each.count for each in trace.arrived["fetch"][2]] == [2, 3]
+    assert trace.explain("fetch", {1, 2, 3}) == (
+        "3 late: 1 arrived first as a redelivery, 1 as a first delivery, 1 did not arrive"
+    )
+    assert trace.lost_by_client("fetch", {1}) == [2]
+    assert trace.lost_by_client("push", set()) == []
 
 
 @pytest.mark.parametrize(
@@ -71,12 +90,18 @@ def lose_an_object(work):
     work.objects.append((b"lost", True))
 
 
+def lose_what_arrived(work):
+    work.trace.arrived["fetch"][10**9] = []
+
+
 LOSSES = [
     (lose_a_publish, "X1: 1 lost, as ['p-lost']"),
     (lose_a_message, "X3: ordered misses 1: [1]"),
     (lose_a_message, "X2: consume misses 1: [2]"),
     (lose_a_put, "X4: k0 is"),
     (lose_an_object, "X6: "),
+    (lose_a_message, "X7: consume lost 1 that arrived: [2]"),
+    (lose_what_arrived, "X7: fetch lost 1 that arrived: [1000000000]"),
 ]
 
 
@@ -89,6 +114,7 @@ def test_every_loss_is_noticed(monkeypatch):
 
         async with connect(url) as one, connect(url) as two, connect(url) as three:
             work = Work([one, two, three])
+            tap.enter_context(work.trace.tap())
             await work.start()
             while len(work.puts) < 5 or len(work.objects) < 2 or not work.last_seq:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -97,7 +123,7 @@ def test_every_loss_is_noticed(monkeypatch):
                 lose(work)
             return await work.finish()
 
-    with Server(jetstream=True) as server:
+    with Server(jetstream=True) as server, ExitStack() as tap:
         complaints = asyncio.run(run(server.url))
     for _, complaint in LOSSES:
         assert any(complaint in each for each in complaints), complaints

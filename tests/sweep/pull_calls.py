@@ -28,14 +28,15 @@ plain(
 )
 
 COUNT = 5
+SOON = 1.0
 
 
-async def _consumer(on: Stage) -> Consumer:
-    """Create a consumer of COUNT messages that are not redelivered, with the swept client."""
+async def _consumer(on: Stage, ack_wait: float = FOR_GOOD) -> Consumer:
+    """Create a consumer of COUNT messages, by default not redelivered, with the swept client."""
     name = "p" + on.tag
     subject = "s.pull" + on.tag
     await on.other.create_or_update_consumer(
-        "S", durable_name=name, ack_wait=FOR_GOOD, filter_subject=subject, deliver_policy="new"
+        "S", durable_name=name, ack_wait=ack_wait, filter_subject=subject, deliver_policy="new"
     )
     on.clean(lambda: on.other.delete_consumer("S", name))
     for number in range(COUNT):
@@ -50,6 +51,19 @@ async def _all_there(consumer: Consumer, got: list[JsMsg]) -> None:
         assert len(rest), f"only {sorted(int(msg.data) for msg in got)} of {COUNT} came"
         got += rest
     assert sorted(int(msg.data) for msg in got) == list(range(COUNT))
+
+
+async def _at_least_once(consumer: Consumer, got: list[JsMsg]) -> None:
+    """Fetch the rest: nothing is lost, and only what was not acknowledged comes again."""
+    taken = {msg.data for msg in got}
+    assert len(taken) == len(got), "a message was delivered twice at once"
+    while len(taken) < COUNT:
+        rest = await consumer.fetch(COUNT, expires=5 * SOON)
+        assert len(rest), f"only {sorted(map(int, taken))} of {COUNT} came"
+        for msg in rest:
+            await msg.ack()
+            taken.add(msg.data)
+    assert sorted(map(int, taken)) == list(range(COUNT))
 
 
 @call("Fetch.__await__", grace=1.0)
@@ -104,8 +118,9 @@ async def next_pulled(on: Stage) -> None:
     waits=True,
 )
 async def consume(on: Stage) -> None:
-    consumer = await _consumer(on)
-    messages = consumer.consume(expires=10.0)
+    """The end of the block returns what has arrived; what was in flight is redelivered."""
+    consumer = await _consumer(on, ack_wait=SOON)
+    messages = consumer.consume(expires=10.0, nak_on_exit=True)
     got: list[JsMsg] = []
 
     async def use() -> None:
@@ -117,27 +132,49 @@ async def consume(on: Stage) -> None:
                     break
 
     await on(use())
-    # The end of the block gave the rest back, if there was one, and stop can be called again.
-    got += await messages.stop()
-    if len(got) < COUNT:
-        info = await (await on.other.consumer("S", "p" + on.tag)).info()
-        assert info.num_ack_pending <= COUNT
+    for msg in got:
+        await msg.ack()
+    assert await messages.stop() == []  # it can be called again
+    await _at_least_once(consumer, got)
+
+
+@call("Messages.__anext__", "Messages.next", waits=True)
+async def consume_on(on: Stage) -> None:
+    """What a canceled reader has not taken is there for the next one: nothing is redelivered."""
+    consumer = await _consumer(on)
+    messages = consumer.consume(expires=10.0)
+    got: list[JsMsg] = []
+
+    async def use() -> None:
+        got.append(await messages.next(on.timeout))
+        async for msg in messages:
+            got.append(msg)
+            if len(got) == COUNT:
+                break
+
+    await on(use())
+    await messages.drain()  # so that nothing is in flight
+    async for msg in messages:
+        got.append(msg)  # noqa: PERF401 - there is no asynchronous extend
+    await _all_there(consumer, got)
 
 
 @call("Messages.run", "Messages.drain", waits=True)
 async def run_consume(on: Stage) -> None:
-    consumer = await _consumer(on)
+    consumer = await _consumer(on, ack_wait=SOON)
     messages = consumer.consume(expires=10.0)
     got: list[JsMsg] = []
 
     async def take(msg: JsMsg) -> None:
         got.append(msg)
+        await msg.ack()
         if len(got) == COUNT:
             await messages.drain(on.timeout)
 
-    await on(messages.run(take))
+    await on(messages.run(take, nak=True))
     rest = await messages.stop()
-    assert sorted(int(msg.data) for msg in [*got, *rest]) == list(range(len(got) + len(rest)))
+    assert rest == []
+    await _at_least_once(consumer, got)
 
 
 @call("PullEvents.next", "PullEvents.__anext__", waits=True)

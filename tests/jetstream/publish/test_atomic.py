@@ -60,7 +60,6 @@ FAILURES = [
     ("BATCH-2", [error(10174)], BatchRefused),
     ("BATCH-2", [{"stream": "S", "seq": 1}], InvalidResponse),
     ("BATCH-2", [b"+OK"], InvalidResponse),
-    ("BATCH-2", [NOBODY], NoStreamResponse),
     ("D-BATCH-4", [SILENCE], PublishTimeout),
     ("D-BATCH-4", [b"", error(10176)], BatchRefused),
     ("D-BATCH-4", [b"", NOBODY], NoStreamResponse),
@@ -90,6 +89,49 @@ def test_after_a_failure_it_is_over(answers, failure):
         with pytest.raises(InvalidState, match="D-BATCH-4"):
             stage.run(call("s.c"))
     assert stage.quiet()
+
+
+RETRIES = [  # the server's cluster, timeout, how often there is no leader, when it ends, begun
+    ("", 5.0, 0, 0.0, True),
+    ("", 5.0, 2, 0.5, True),
+    ("", 5.0, 3, 0.5, False),
+    ("C", 5.0, 3, 0.75, True),
+    ("C", 5.0, 19, 4.75, True),
+    ("C", 5.0, 20, 4.75, False),
+    ("C", 30.0, 40, 10.0, True),
+    ("C", 30.0, 41, 10.0, False),
+    ("", 0.3, 2, 0.25, False),
+]
+
+
+@pytest.mark.rule("D-BATCH-8", "PUB-3", "PUB-4")
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(("cluster", "timeout", "misses", "at", "begun"), RETRIES)
+def test_the_first_message_is_sent_again_while_there_is_no_leader(
+    cluster, timeout, misses, at, begun, alone
+):
+    """Whether it only begins the batch, or commits it as well."""
+    stage = Stage(*[NOBODY] * misses, ack(1) if alone else b"", cluster=cluster)
+    batch = make(stage, timeout)
+    call = batch.commit if alone else batch.add
+    if begun:
+        stage.run(call("s.a", b"1"))
+        assert batch.size == 1
+    else:
+        with pytest.raises(NoStreamResponse):
+            stage.run(call("s.a", b"1"))
+        with pytest.raises(InvalidState, match="D-BATCH-4"):
+            stage.run(batch.add("s.b"))
+    assert stage.now() == at
+    assert {(pub.data, pub.headers["Nats-Batch-Sequence"]) for pub in stage.pubs} == {(b"1", "1")}
+
+
+@pytest.mark.rule("D-BATCH-8")
+def test_all_tries_of_the_first_message_end_in_time():
+    stage = Stage(NOBODY, NOBODY, SILENCE, cluster="C")
+    with pytest.raises(PublishTimeout):
+        stage.run(make(stage, 1.5).add("s.a"))
+    assert stage.now() == 1.5
 
 
 @pytest.mark.rule("D-BATCH-4")
