@@ -260,30 +260,28 @@ class Driver:
         bus = connection.bus
         while self._later:
             self._later.pop(0)()
-        # A request pumps twice, mostly without effects, and once with nothing ready: looking first
-        # saves calls, which cost more than usual after the process has slept.
-        if bus.effects:
-            for effect in connection.take_effects():
-                if isinstance(effect, Dial):
-                    self.dial(effect)
-                elif isinstance(effect, StartTls):
-                    self.start_tls(effect)
-                elif isinstance(effect, Sign):
-                    self.sign(effect)
-                else:
-                    self.hang_up()
+        # Looked at before they are called for, because a request pumps twice with few outputs.
+        for effect in connection.take_effects() if bus.effects else []:
+            if isinstance(effect, Dial):
+                self.dial(effect)
+            elif isinstance(effect, StartTls):
+                self.start_tls(effect)
+            elif isinstance(effect, Sign):
+                self.sign(effect)
+            else:
+                self.hang_up()
         self.send()
+        ready = connection.take_ready() if bus.ready else []
         deadline = connection.next_deadline()
-        if bus.ready:
-            waiters: list[Any] = []
-            for waitable in connection.take_ready():
-                if waitable.waiters:
-                    waiters += waitable.waiters
-                    waitable.waiters.clear()
-                if waitable.reports is not None and waitable.reports.events:
-                    self.log_events(waitable.reports)
-            if waiters:
-                self.wake(waiters)
+        waiters: list[Any] = []
+        for waitable in ready:
+            if waitable.waiters:
+                waiters += waitable.waiters
+                waitable.waiters.clear()
+            if waitable.reports is not None and waitable.reports.events:
+                self.log_events(waitable.reports)
+        if waiters:
+            self.wake(waiters)
         if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
             self._timer_at = deadline
             self.set_timer(deadline)
