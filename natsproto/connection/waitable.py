@@ -137,13 +137,7 @@ class Request(Waitable):
         may_fail = block is not None and block[8:9] == b" " and msg.status == NO_RESPONDERS
         if may_fail and is_status_reply(msg):
             return self.finish(error=NoResponders(self.subject))
-        # Like `finish`, but inlined: every response passes here.
-        if self.done:
-            return False
-        self.done = True
-        self.deadline = None
-        self.reply = msg
-        return True
+        return self.finish(msg)
 
     def handle_timer(self, now: float) -> bool:
         what = self.what or "the request to %s" % shorten(self.subject)
