@@ -13,7 +13,6 @@ from natsproto.session import check_flag
 from natsproto.wire.text import cut_middle, shorten
 
 from .api.client import ApiClient, session_of
-from .publish.request import Publisher
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from .publish.atomic import AtomicBatch
     from .publish.fast import FastBatch
     from .publish.headers import PublishOptions
+    from .publish.request import Publisher
     from .publish.source import ObjectData
     from .publish.window import PublishWindow
     from .push.api import PushMessages
@@ -68,7 +68,7 @@ class JetStream:
         seconds = check_patience("timeout", timeout)
         self._api = ApiClient(session_of(client), domain, prefix, seconds)
         self._manager: StreamManager | None = None
-        self._publisher = Publisher(self._api)
+        self._publishing: Publisher | None = None
         self._key_values: KeyValueManager | None = None
         self._object_stores: ObjectStoreManager | None = None
 
@@ -83,6 +83,15 @@ class JetStream:
 
             self._manager = StreamManager(self._api)
         return self._manager
+
+    @property
+    def _publisher(self) -> Publisher:
+        if self._publishing is None:
+            # Imported here: many programs only consume. That is a quarter of the import.
+            from .publish.request import Publisher
+
+            self._publishing = Publisher(self._api)
+        return self._publishing
 
     async def account_info(self) -> AccountInfo:
         """Return the limits and the usage of the account."""
@@ -291,7 +300,8 @@ class JetStream:
         PublishInDoubt: no acknowledgment arrived, so the message may or may not be stored. If the
         timeout is the cause, the error is a TimeoutExpired as well.
         """
-        return await self._publisher.send(subject, data, options, timeout, retries)
+        publisher = self._publishing or self._publisher
+        return await publisher.send(subject, data, options, timeout, retries)
 
     def publisher(
         self, *, max_pending: int = 1000, ack_timeout: Seconds | None = None, retries: int = 2

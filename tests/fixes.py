@@ -311,7 +311,7 @@ PUBLISH_FIXES = [
         "jetstream/api/metadata.py",
         (
             (
-                "    return token.isdigit() and len(token) <= _MOST_DIGITS\n",
+                "    return token.isdigit() and len(token) <= MOST_DIGITS\n",
                 "    return token.isdigit()\n",
             ),
         ),

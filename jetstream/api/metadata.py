@@ -17,7 +17,7 @@ from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
 ACK_PREFIX = b"$JS.ACK."
-_MOST_DIGITS = 20  # the digits of the largest uint64
+MOST_DIGITS = 20  # the digits of the largest uint64
 
 
 class Metadata(Record):
@@ -107,9 +107,9 @@ def read_consumer_seq(reply: bytes) -> int | None:
         return None
     number = tokens[6 if count == 9 else 8]  # PUSH-10
     # Like `is_number`, but inlined, because every message of a push subscription passes here.
-    return int(number) if number.isdigit() and len(number) <= _MOST_DIGITS else None
+    return int(number) if number.isdigit() and len(number) <= MOST_DIGITS else None
 
 
 def is_number(token: bytes) -> bool:
     """Return whether a token is a number of at most 20 digits: `int` rejects very long ones."""
-    return token.isdigit() and len(token) <= _MOST_DIGITS
+    return token.isdigit() and len(token) <= MOST_DIGITS

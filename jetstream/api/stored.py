@@ -24,11 +24,14 @@ from .client import encode_json
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Coroutine
+    from typing import Any, TypeAlias
 
     from natsproto.wire.frames import Msg
 
     from .client import ApiClient
+
+    Getting: TypeAlias = "Coroutine[Any, Any, StoredMsg]"
 
 NOT_FOUND = 404
 END_OF_BATCH = 204
@@ -105,15 +108,18 @@ def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
         ) from error
 
 
-async def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
+# The next two return a coroutine without being one: each coroutine costs 0.5 us.
+
+
+def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> Getting:
     """Return one message from any replica; raise MessageNotFound."""
-    return await _get_one(api, stream, direct_endpoint(api, stream), encode_json(body))
+    return _get_one(api, stream, direct_endpoint(api, stream), encode_json(body))
 
 
-async def get_direct_last(api: ApiClient, stream: str, subject: str) -> StoredMsg:
+def get_direct_last(api: ApiClient, stream: str, subject: str) -> Getting:
     """Return the last message of a subject, which is part of the endpoint, for permissions."""
     endpoint = "%s.%s" % (direct_endpoint(api, stream), subject)  # GET-10
-    return await _get_one(api, stream, endpoint, b"")
+    return _get_one(api, stream, endpoint, b"")
 
 
 async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:

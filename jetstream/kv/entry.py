@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from jetstream.errors import InvalidResponse
-from jetstream.schema.timestamp import Timestamp
-from natsproto.errors import HeaderError, InvalidValue
+from jetstream.schema.timestamp import LAST, Timestamp
+from natsproto.errors import HeaderError
+from natsproto.wire import text as _text
 from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal, Protocol, TypeAlias
 
     from jetstream.api.stored import StoredMsg
@@ -98,17 +100,40 @@ def stored_entry(msg: StoredMsg, bucket: str, key: str) -> KeyValueEntry:
 
 def delivered_entry(msg: Msg | JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
     """Return the entry in a message of a consumer."""
-    # The machine has checked the shape of the reply. Parsing all metadata would cost 3 us more.
-    tokens = msg.raw_reply.split(b".")
-    first = 3 if len(tokens) == 9 else 5
-    try:
-        revision = int(tokens[first + 2])
-        created = Timestamp(int(tokens[first + 4]))
-        delta = int(tokens[first + 5])
-    except (ValueError, InvalidValue):
-        raise InvalidResponse(
-            "reply %s is not an acknowledgment subject" % shorten(msg.raw_reply)
-        ) from None
-    key = msg.subject[len(prefix) :]
-    operation = read_operation(msg, msg.raw_headers)
-    return KeyValueEntry(bucket, key, msg.data, revision, created, delta, operation)
+    return delivered_entries([msg], bucket, prefix)[0]
+
+
+def delivered_entries(msgs: Sequence[Msg | JsMsg], bucket: str, prefix: str) -> list[KeyValueEntry]:
+    """Return the entries in messages of a consumer, up to the first one that is not valid.
+
+    InvalidResponse: that is the first message.
+    """
+    # The machine has checked the shape of the replies. Parsing all metadata would cost 3 us more,
+    # and calling the two classes 0.2 us.
+    entries: list[KeyValueEntry] = []
+    new = object.__new__
+    size = len(prefix)
+    for msg in msgs:
+        tokens = msg.raw_reply.split(b".")
+        first = 3 if len(tokens) == 9 else 5
+        entry = new(KeyValueEntry)
+        entry.bucket = bucket
+        entry.key = _text.decode(msg.raw_subject)[size:]
+        entry.value = msg.data
+        entry.created = created = new(Timestamp)
+        try:
+            entry.revision = int(tokens[first + 2])
+            created.ns = int(tokens[first + 4])
+            entry.delta = int(tokens[first + 5])
+            if not 0 <= created.ns <= LAST:
+                raise ValueError("time")
+        except ValueError:
+            if entries:
+                break
+            raise InvalidResponse(
+                "reply %s is not an acknowledgment subject" % shorten(msg.raw_reply)
+            ) from None
+        block = msg.raw_headers
+        entry.operation = PUT if block is None else read_operation(msg, block)
+        entries.append(entry)
+    return entries

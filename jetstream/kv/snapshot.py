@@ -54,10 +54,22 @@ _DETOURS = 3  # how often a listing is restarted if pages do not overlap or are 
 class Snapshot:
     """Track the missing initial values. If it is `doubtful`, ask the stream and call `listed`."""
 
-    __slots__ = ("_left", "_missing", "_seen", "_trusting", "doubtful", "fence", "looks", "state")
+    __slots__ = (
+        "_left",
+        "_missing",
+        "_seen",
+        "_trusting",
+        "done",
+        "doubtful",
+        "fence",
+        "looks",
+        "state",
+    )
 
     def __init__(self, state: str = DONE, fence: int = 0, left: int = 0) -> None:
         self.state: str = state if left else DONE
+        #: Whether nothing is missing. Not a property: it is read three times for each entry.
+        self.done: bool = self.state == DONE  # KV-35
         self.doubtful: bool = False
         #: Number of times the stream was asked again.
         self.looks: int = 0
@@ -83,26 +95,22 @@ class Snapshot:
         return self._left
 
     @property
-    def done(self) -> bool:  # KV-35
-        """Whether nothing is missing."""
-        return self.state == DONE
-
-    @property
     def passing(self) -> bool:
         """Whether only the sequence in the stream counts."""
         return self.state == PASSING
 
     def see(self, key: str, seq: int, pending: int) -> None:
         """Record an entry that the watch has delivered."""
-        if self.state == DONE:
-            return
-        if self.state == COUNTING:
+        state = self.state
+        if state == COUNTING:
             if key not in self._seen:
                 self._seen.add(key)
                 if seq <= self.fence:
                     self._left -= 1
             complete = not self._left
-        elif self.state == LISTED:
+        elif state == DONE:
+            return
+        elif state == LISTED:
             known = self._missing.get(key)
             if known is not None:
                 wanted, arrived, _ = known
@@ -161,6 +169,7 @@ class Snapshot:
     def end(self) -> None:
         """Mark the initial values as complete."""
         self.state = DONE
+        self.done = True
         self.doubtful = False
         self._missing = {}
         self._seen = set()

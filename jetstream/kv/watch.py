@@ -14,6 +14,7 @@ from jetstream.ordered.api import open_ordered
 from jetstream.ordered.config import ordered_config
 from jetstream.streams.stream import INACTIVE
 
+from .coding import PLAIN
 from .snapshot import Lister
 from .watcher import Initial, Watcher
 
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 else:
     _KeyWatcher = Watcher
     _InitialEntries = Initial
+
+
+# How many messages a watch requests: twice the usual number, since initial values come in masses.
+_BUFFER = 1000
 
 
 async def open_watch(
@@ -86,7 +91,8 @@ async def _consume(
     if api.prefix.startswith("$JS."):
         # KV-37
         consumer = await open_ordered(api, stream, "", config, None)  # D-KV-44: or nothing is left
-        return consumer.consume(max_bytes=max_bytes), consumer.cursor
+        most = None if max_bytes else _BUFFER
+        return consumer.consume(max_messages=most, max_bytes=max_bytes), consumer.cursor
     from jetstream.ordered.subscribe import subscribe_ordered
 
     messages = await subscribe_ordered(api, stream, config.to_json())  # KV-39
@@ -118,6 +124,8 @@ class KeyWatcher(_KeyWatcher):
         options = self._options
         if options.ignore_deletes and entry.deleted:
             return None  # KV-34
+        if self._coding is PLAIN:
+            return entry  # what its `entry` returns
         return self._coding.entry(entry, has_value=not options.meta_only)
 
 

@@ -6,23 +6,26 @@ missing value may be gone, the snapshot is in doubt, and the stream is asked aga
 entry suggests it, and after a second without any entry (D-KV-36).
 
 Then each change follows, even across lost connections and restarts.
+
+Messages that are at hand become entries in one go, up to 63 of them: fewer calls for each.
 """
 
 from __future__ import annotations
 
 from jetstream.errors.api import StreamNotFound
 from jetstream.errors.kv import BucketNotFound
-from jetstream.machine.iteration import poll_raw
+from jetstream.machine.iteration import peek_raw, take_raw
 from jetstream.schema.consumer_info import ConsumerInfo
 from natsproto.durations import to_seconds
 from natsproto.errors import RemoteError, TimeoutExpired
 from natsproto.wire.text import shorten
 
-from .entry import delivered_entry, stored_entry
+from .entry import delivered_entries, stored_entry
 from .generic import Generic
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from typing import TypeVar
 
     from typing_extensions import Self
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from jetstream.push.api import PushMessages
     from jetstream.schema.timestamp import Timestamp
     from natsproto.durations import Seconds
-    from natsproto.wire.frames import Msg
 
     from .entry import KeyValueEntry
     from .options import WatchOptions, WatchTarget
@@ -72,8 +74,9 @@ class Watcher(Generic[Item]):
         self._coding = target.coding
         self._lister = lister
         self._options = options
-        # The revision of the last entry that was taken from the consumer.
+        # The revision of the last entry from the consumer that was accepted.
         self._taken = (options.start or 1) - 1
+        self._ready: list[KeyValueEntry] = []  # taken from the consumer, last one first
         self._skipped: list[KeyValueEntry] = []  # skipped by the consumer, read by us
         self._cursor = cursor
         self._snapshot = snapshot
@@ -97,7 +100,7 @@ class Watcher(Generic[Item]):
     @property
     def closed(self) -> bool:
         """Whether the watch has ended."""
-        return self._messages.closed
+        return not self._ready and self._messages.closed
 
     async def next(self, timeout: Seconds | None = None) -> Item:
         """Return the next item; raise TimeoutExpired, or InvalidState after `stop`."""
@@ -112,7 +115,9 @@ class Watcher(Generic[Item]):
                 left = None
                 if deadline is not None:
                     left = max(0.0, deadline - session.port.now())
-                item = self._accept(await self._take(left))
+                if not self._ready:
+                    await self._take(left)
+                item = self._accept(self._ready.pop())
             if item is not None:
                 return item
 
@@ -131,18 +136,17 @@ class Watcher(Generic[Item]):
             if self._snapshot.doubtful:
                 await self._settle()
                 continue
-            msg: Msg | JsMsg | None = poll_raw(self._messages)
-            if msg is None:
+            if not self._ready and not self._fill():
                 if deadline is None:
                     deadline = session.deadline(self._api.timeout)  # D-KV-45
                 try:
-                    msg = await self._take(min(_PATIENCE, max(0.0, deadline - session.port.now())))
+                    await self._take(min(_PATIENCE, max(0.0, deadline - session.port.now())))
                 except TimeoutExpired:
                     if session.port.now() >= deadline:
                         raise self._too_long() from None
                     await self._settle()
                     continue
-            item = self._accept(msg)
+            item = self._accept(self._ready.pop())
             if item is not None:
                 return item
             deadline = None
@@ -150,6 +154,7 @@ class Watcher(Generic[Item]):
 
     async def stop(self) -> None:
         """End the watch now."""
+        self._ready = []
         await self._messages.stop()
 
     def __aiter__(self) -> Self:
@@ -162,13 +167,9 @@ class Watcher(Generic[Item]):
             item = self._pop_skipped() if self._skipped else None
             if item is not None:
                 return item
-            msg: Msg | JsMsg | None = poll_raw(self._messages)
-            if msg is None:
-                try:
-                    msg = await self._messages.__anext__()
-                except StreamNotFound:
-                    raise BucketNotFound(self._bucket) from None
-            item = self._accept(msg)
+            if not self._ready and not self._fill():
+                await self._receive(self._messages.__anext__())
+            item = self._accept(self._ready.pop())
             if item is not None:
                 return item
 
@@ -181,25 +182,47 @@ class Watcher(Generic[Item]):
     def __repr__(self) -> str:
         return "<%s of %s>" % (type(self).__name__, self._bucket)
 
-    async def _take(self, timeout: float | None) -> JsMsg:
+    def _fill(self) -> bool:
+        """Take the messages that are at hand; return whether there were any."""
+        msgs = peek_raw(self._messages)
+        if msgs:
+            self._ready = delivered_entries(msgs, self._bucket, self._prefix)
+            take_raw(self._messages, len(self._ready))
+            self._ready.reverse()
+        return bool(msgs)
+
+    async def _take(self, timeout: float | None) -> None:
+        """Take the next message; raise TimeoutExpired, or InvalidState at the end."""
         messages = self._messages
+        if messages.pending:
+            await self._receive(messages.__anext__())  # it lets other tasks run from time to time
+        else:
+            await self._receive(messages.next(timeout))
+
+    async def _receive(self, message: Awaitable[JsMsg]) -> None:
         try:
-            if messages.pending:
-                return await messages.__anext__()  # it lets other tasks run from time to time
-            return await messages.next(timeout)
+            msg = await message
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
+        # After those that another task has taken meanwhile.
+        self._ready[:0] = delivered_entries([msg], self._bucket, self._prefix)
+
+    @property
+    def _pending(self) -> bool:
+        """Whether an entry has arrived and was not accepted yet."""
+        return bool(self._ready) or self._messages.pending > 0
 
     def _poll_initial(self) -> Item | None:
+        """Return the next initial value if it is at hand; None: `next_initial` has to look."""
         snapshot = self._snapshot
         if self._skipped or snapshot.doubtful or snapshot.done:
             return None
-        msg = poll_raw(self._messages)
-        return None if msg is None else self._accept(msg)
+        if self._ready or self._fill():
+            return self._accept(self._ready.pop())
+        return None
 
-    def _accept(self, msg: Msg | JsMsg) -> Item | None:
-        """Return the item in this message; None: it is not wanted."""
-        entry = delivered_entry(msg, self._bucket, self._prefix)
+    def _accept(self, entry: KeyValueEntry) -> Item | None:
+        """Return the item for an entry of the consumer; None: it is not wanted."""
         snapshot = self._snapshot
         if not snapshot.done:  # most entries are changes: avoid a call for those
             self._taken = entry.revision
@@ -210,7 +233,7 @@ class Watcher(Generic[Item]):
 
     async def _resolve(self) -> None:
         """Resolve a doubt for a caller that waits for any entry, unless an entry has arrived."""
-        if not self._messages.pending:
+        if not self._pending:
             try:
                 await self._settle()
             except TimeoutExpired:
@@ -231,7 +254,7 @@ class Watcher(Generic[Item]):
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
         except TimeoutExpired:
-            if not self._messages.pending:
+            if not self._pending:
                 raise self._too_long() from None
         except RemoteError:
             pass  # for example no leader at the moment; the stream is asked again later
@@ -251,7 +274,7 @@ class Watcher(Generic[Item]):
                 self._snapshot.forget(key)
             found += entries
         known = self._taken
-        if [msg for msg in found if msg.seq > known] and not self._messages.pending:
+        if [msg for msg in found if msg.seq > known] and not self._pending:
             known = max(known, await self._delivered_up_to() or 0)
         for msg in found:
             if msg.seq <= known:
@@ -278,7 +301,7 @@ class Watcher(Generic[Item]):
         path = "CONSUMER.INFO.%s.%s" % (cursor.stream, cursor.name)
         info = ConsumerInfo.from_json(await self._api.call(path))
         here = info.name == cursor.name and info.delivered.consumer_seq == cursor.consumer_seq
-        return info.delivered.stream_seq if here and not self._messages.pending else None
+        return info.delivered.stream_seq if here and not self._pending else None
 
     def _too_long(self) -> TimeoutExpired:
         text = "no initial value from bucket %s for %g s: the server does not respond"

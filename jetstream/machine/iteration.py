@@ -194,12 +194,16 @@ class Iteration:
             session.port.warn(text % self._what)
 
 
-def poll_raw(iteration: Iteration) -> Msg | None:
-    """Do as `Iteration.poll` does, for a caller that acknowledges nothing."""
-    iteration._turn -= 1  # pyright: ignore[reportPrivateUsage]
-    if iteration._turn > 0:  # pyright: ignore[reportPrivateUsage]
-        return iteration._machine.poll()  # pyright: ignore[reportPrivateUsage]
-    return None
+def peek_raw(iteration: Iteration) -> list[Msg]:
+    """Return the messages that `Iteration.poll` would return until other tasks have to run."""
+    left = iteration._turn - 1  # pyright: ignore[reportPrivateUsage]
+    return iteration._machine.peek(left)  # pyright: ignore[reportPrivateUsage]
+
+
+def take_raw(iteration: Iteration, count: int) -> None:
+    """Remove so many of them, for a caller that acknowledges nothing."""
+    iteration._turn -= count  # pyright: ignore[reportPrivateUsage]
+    iteration._machine.take(count)  # pyright: ignore[reportPrivateUsage]
 
 
 def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:

@@ -36,6 +36,14 @@ class MessageQueue:
             self.fresh.clear()
         return batch.pop()
 
+    def peek(self, most: int) -> list[Msg]:
+        """Return up to `most` messages of `batch`, oldest first, and keep them."""
+        return self.batch[: -most - 1 : -1] if most > 0 else []
+
+    def take(self, count: int) -> None:
+        """Remove the oldest messages, which `peek` has returned."""
+        self.batch[len(self.batch) - count :] = []
+
     def messages(self) -> list[Msg]:
         """Return all messages, oldest first, and keep them."""
         return self.batch[::-1] + self.fresh

@@ -11,7 +11,7 @@ created after its stream, so a stream that is younger than that consumer is a di
 
 from __future__ import annotations
 
-from jetstream.api.metadata import ACK_PREFIX, is_number, read_place
+from jetstream.api.metadata import ACK_PREFIX, MOST_DIGITS, read_place
 from jetstream.errors.api import ConsumerExists
 from jetstream.events import StreamRecreated
 from jetstream.machine.policy import GAP, KEEP, SKIP, STALE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # The numbers at the end of a reply subject, and the dots before them: without and with a domain.
 _NUMBERS = 5
-_DOTS = (3, 5)
+_DOTS = (4, 6)
 
 
 class Cursor:
@@ -210,21 +210,28 @@ class Cursor:
 
     def admit_all(self, replies: list[bytes]) -> bool:
         """Count messages that follow one another; False, and count none, unless all are next."""
-        # All begin like the first one: 0.8 us a message, not 1.3 with a verdict on each.
-        head = replies[0].rsplit(b".", _NUMBERS)[0]
-        name = b"." + _text.encode(self.name)
+        # All begin like the first one: 0.5 us a message, not 1.3 with a verdict on each.
+        head = replies[0].rsplit(b".", _NUMBERS)[0] + b"."
+        name = b".%s." % _text.encode(self.name)
         known = head.startswith(ACK_PREFIX) and head.endswith(name)
         if not known or head.count(b".") not in _DOTS or not self.ready:
             return False
         start = self.start
         number = self.consumer_seq
+        size = len(head)
         for reply in replies:
-            begin, *numbers = reply.rsplit(b".", _NUMBERS)
-            if begin != head or not is_number(numbers[1]) or not is_number(numbers[2]):
+            numbers = reply[size:].split(b".")
+            if len(numbers) != _NUMBERS or not reply.startswith(head):
+                return False
+            _, first, second, _, _ = numbers
+            # Like `is_number`, but inlined.
+            if not first.isdigit() or not second.isdigit():
+                return False
+            if len(first) > MOST_DIGITS or len(second) > MOST_DIGITS:
                 return False
             number += 1
-            stream_seq = int(numbers[1])
-            if int(numbers[2]) != number or stream_seq < start:
+            stream_seq = int(first)
+            if int(second) != number or stream_seq < start:
                 return False
             start = stream_seq + 1
         self.start = start

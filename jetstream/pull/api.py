@@ -27,6 +27,8 @@ from .options import (
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from jetstream.api.client import ApiClient
     from natsproto.connection import Connection
     from natsproto.durations import Seconds
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from .fetch import Fetcher
     from .ledger import PullTemplate
     from .options import PriorityOptions
+
+    Options: TypeAlias = tuple[Seconds | None, Seconds | None, bool]
+    LastFetch: TypeAlias = tuple[Options, PullTemplate | None]
 
 
 class Puller:
@@ -63,6 +68,8 @@ class Puller:
         self._idle: list[Fetcher] = []
         self._busy: list[Fetcher] = []  # callers wait for them
         self._abandoned: list[tuple[Fetcher, list[Msg]]] = []
+        # Of the last fetch: expires, heartbeat and no_wait, and their template.
+        self._last: LastFetch = (None, None, False), None
         # Of the last pull: messages that were sent and did not come, and the status that ended it
         # if that status has no such count.
         self.lost: int = 0
@@ -81,7 +88,14 @@ class Puller:
         from .batch import Fetch
 
         batch, size = fetch_limits(max_messages, max_bytes)
-        template = fetch_template(self.subject, expires, heartbeat, no_wait, priority, self.pinned)
+        # A loop passes the same objects each time: they are not checked and encoded again.
+        options, template = self._last
+        same = expires is options[0] and heartbeat is options[1] and no_wait is options[2]
+        if template is None or not same or priority or template.pinned != self.pinned:
+            template = fetch_template(
+                self.subject, expires, heartbeat, no_wait, priority, self.pinned
+            )
+            self._last = (expires, heartbeat, no_wait), None if priority else template
         # FETCH-12: without waiting, the server answers at once or not at all.
         patience = self._timeout if no_wait else template.expires
         return Fetch(self, template, batch, size, patience, no_wait)

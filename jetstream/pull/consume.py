@@ -182,6 +182,16 @@ class Consume(Receiver):
         self._taken += 1
         return self._batch.pop()
 
+    def peek(self, most: int) -> list[Msg]:
+        """Return up to `most` messages, oldest first, that `poll` would return now."""
+        return self._queue.peek(min(most, self.refill.spare))
+
+    def take(self, count: int) -> None:
+        """Remove so many of the messages that `peek` has returned."""
+        self._queue.take(count)
+        self.refill.spare -= count
+        self._taken += count
+
     @property
     def needs_poke(self) -> bool:
         """Whether the connection has to apply effects or a new deadline."""

@@ -129,6 +129,16 @@ class Push(Receiver):
         self._taken += 1
         return msg
 
+    def peek(self, most: int) -> list[Msg]:
+        """Return up to `most` messages, oldest first, that `poll` would return now."""
+        return [] if self._requests or self.ended else self._queue.peek(most)
+
+    def take(self, count: int) -> None:
+        """Remove so many of the messages that `peek` has returned."""
+        self._bytes -= sum([msg.size for msg in self._queue.peek(count)])
+        self._queue.take(count)
+        self._taken += count
+
     @property
     def needs_poke(self) -> bool:
         """Whether the connection has to apply effects."""

@@ -345,8 +345,8 @@ class TransportProtocol(asyncio.BufferedProtocol):
         data = bytes(self._buffer[:nbytes])
         if self.early is not None:
             self.early.append(data)
-        else:
-            self.receive(data)
+        elif self._port is not None:
+            self._port.on_data(data)
 
     def receive(self, data: bytes) -> None:
         """Report data, unless the transport was dropped."""

@@ -257,9 +257,11 @@ class Driver:
         Call it after every input and every command. The `on_...` methods do.
         """
         connection = self.connection
+        bus = connection.bus
         while self._later:
             self._later.pop(0)()
-        for effect in connection.take_effects():
+        # Looked at before they are called for, because a request pumps twice with few outputs.
+        for effect in connection.take_effects() if bus.effects else []:
             if isinstance(effect, Dial):
                 self.dial(effect)
             elif isinstance(effect, StartTls):
@@ -269,7 +271,7 @@ class Driver:
             else:
                 self.hang_up()
         self.send()
-        ready = connection.take_ready()
+        ready = connection.take_ready() if bus.ready else []
         deadline = connection.next_deadline()
         waiters: list[Any] = []
         for waitable in ready:

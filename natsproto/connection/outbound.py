@@ -292,9 +292,14 @@ class Outbound:
             return []
         if self.size > self.high_water:
             self._bus.ready.append(self.writable)
-        large = self._large
-        self.clear()
-        return _joined(frames) if large else [b"".join(frames)]
+        if self._large:
+            self.clear()
+            return _joined(frames)
+        self.frames = []  # like `clear`, without the call
+        self.size = 0
+        if self._fleeting:
+            self._fleeting = []
+        return [b"".join(frames)]
 
     def clear(self) -> None:
         """Drop all frames."""

@@ -43,7 +43,7 @@ def record():
     js = JetStream(Stage().client)
     places = {
         "_manager": StreamManager,
-        "_publisher": Publisher,
+        "_publishing": Publisher,
         "_key_values": KeyValueManager,
         "_object_stores": ObjectStoreManager,
     }
@@ -105,7 +105,7 @@ def test_each_call_is_that_of_a_manager(call):
         (place, made.calls[0]) for place, made in managers.items() if made.calls
     ]
     kinds = [KINDS[kind] for kind in KINDS if kind in call]
-    assert [manager] == kinds if kinds else manager in ("_manager", "_publisher")
+    assert [manager] == kinds if kinds else manager in ("_manager", "_publishing")
     assert name == NAMES.get(call, call)
     assert arguments == given
     assert found in (None, managers[manager].found)

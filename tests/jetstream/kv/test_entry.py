@@ -4,7 +4,7 @@ import pytest
 
 from jetstream.api.stored import StoredMsg
 from jetstream.errors import InvalidResponse
-from jetstream.kv.entry import KeyValueEntry, delivered_entry, stored_entry
+from jetstream.kv.entry import KeyValueEntry, delivered_entries, delivered_entry, stored_entry
 from jetstream.message import JsMsg
 from jetstream.schema.timestamp import Timestamp
 from natsproto.wire.frames import Msg
@@ -52,12 +52,21 @@ def test_with_a_domain():
     assert delivered_entry(msg, "b", "$KV.b.") == KeyValueEntry("b", "k", b"x", 7, TIME, 2)
 
 
-@pytest.mark.parametrize("wrong", [b"x", b"", b"9" * 21])
+@pytest.mark.parametrize("wrong", [b"x", b"", b"-1", b"9" * 21])
 def test_invalid_times(wrong):
     reply = REPLY.replace(b"1794786870000000001", wrong)
     msg = JsMsg(Msg(b"$KV.b.k", 1, reply, b"x", None), None, True)
     with pytest.raises(InvalidResponse, match="is not an acknowledgment subject"):
         delivered_entry(msg, "b", "$KV.b.")
+
+
+def test_entries_up_to_an_invalid_one():
+    msgs = [Msg(b"$KV.b.%d" % number, 1, REPLY, b"x") for number in range(4)]
+    msgs[2].raw_reply = b"$JS.ACK.KV_b.c.1.7.3.1794786870000000001.x"
+    assert [entry.key for entry in delivered_entries(msgs, "b", "$KV.b.")] == ["0", "1"]
+    with pytest.raises(InvalidResponse, match="is not an acknowledgment subject"):
+        delivered_entries(msgs[2:], "b", "$KV.b.")
+    assert delivered_entries([], "b", "$KV.b.") == []
 
 
 def test_repr():

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from jetstream.errors import ApiError, BucketNotFound
+from jetstream.kv.codecs import Base64Codec
 from jetstream.kv.options import WatchOptions, WatchTarget
 from jetstream.kv.snapshot import chunks_wanted
 from jetstream.kv.watch import KeyWatcher, open_watch
@@ -66,6 +67,13 @@ def test_consumers(options, fields):
     assert config == fields
     assert str(watcher.began) == TIME
     assert repr(watcher) == "<KeyWatcher of b>"
+
+
+@pytest.mark.rule("D-KVCODEC-7")
+def test_entries_are_decoded():
+    stage, kv = bucket(there(1, 5), created(1), [entry("YQ", 5, 1, 0)])
+    watcher = stage.run(kv.with_codecs(keys=Base64Codec()).watch())
+    assert initial(stage, watcher) == [("a", 5)]
 
 
 @pytest.mark.rule("KV-39")

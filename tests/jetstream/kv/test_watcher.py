@@ -267,6 +267,20 @@ def test_stop():
     assert short(stage)[1:] == ["CONSUMER.MSG.NEXT.KV_b.w_1", "CONSUMER.DELETE.KV_b.w_1"]
 
 
+def test_entries_at_hand_are_taken_together():
+    comes = [entry(key, seq, seq, 5 - seq) for seq, key in enumerate("abcde", 1)]
+    stage, watcher, _ = start(comes, keys=5)
+    assert stage.run(watcher.next_initial()).key == "a"  # it waited for this one
+    assert stage.run(watcher.__anext__()).key == "b"
+    assert [each.key for each in watcher._ready] == ["e", "d", "c"]
+    assert stage.run(watcher.next()).key == "c"
+    assert stage.run(watcher.next_initial()).key == "d"
+    assert not watcher.initialized
+    stage.run(watcher.stop())
+    with pytest.raises(InvalidState):
+        stage.run(watcher.next())
+
+
 def test_a_subclass_decides_what_the_items_are():
     stage, kv = bucket(created(1), [entry("a", 3, 1, 0)])
     target = WatchTarget(kv._api, "KV_b", "b", "$KV.b.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import UnknownStatus
-from jetstream.machine.iteration import Iteration, MachineEvents, poll_raw
+from jetstream.machine.iteration import Iteration, MachineEvents, peek_raw, take_raw
 from jetstream.machine.queue import EventLog, MessageQueue
 from jetstream.machine.snapshot import ConsumerSnapshot
 from natsproto.connection.receiver import Receiver
@@ -256,15 +256,28 @@ def test_poll():
     assert stage.checkpoints == 3
 
 
-def test_poll_for_messages_that_need_no_acknowledgment():
+class Peeked(Plain):
+    """Messages have no consequences."""
+
+    def peek(self, most):
+        return self._queue.messages()[: max(0, most)]
+
+    def take(self, count):
+        for _ in range(count):
+            self._queue.pop()
+
+
+def test_many_messages_that_need_no_acknowledgment():
     stage = Stage()
-    machine = Polled()
+    machine = Peeked()
     stage.wire.connection.subscribe("d", machine)
     iteration = Iteration(stage.session, machine, True)
-    messages(stage, 7)()
-    assert poll_raw(iteration).raw_reply.split(b".")[5] == b"7"
-    iteration._turn = 1
-    assert (poll_raw(iteration), machine.calls) == (None, 1)  # others get their turn first
+    messages(stage, *range(100))()
+    assert len(peek_raw(iteration)) == 63  # then others get their turn
+    take_raw(iteration, 60)
+    assert [msg.raw_reply.split(b".")[5] for msg in peek_raw(iteration)] == [b"60", b"61", b"62"]
+    take_raw(iteration, 3)
+    assert (peek_raw(iteration), machine.pending()) == ([], 37)
 
 
 @pytest.mark.rule("D-CONSUME-29")

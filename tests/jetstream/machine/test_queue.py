@@ -20,6 +20,19 @@ def test_messages_are_taken_in_order():
     assert (queue.batch is batch, queue.fresh is fresh) == (True, True)
 
 
+def test_several_messages_are_taken_at_once():
+    queue = MessageQueue()
+    queue.fresh.extend(range(6))
+    assert queue.peek(3) == []  # only those that `pop` has moved
+    assert queue.pop() == 0
+    assert [queue.peek(most) for most in (-1, 0, 2, 9)] == [[], [], [1, 2], [1, 2, 3, 4, 5]]
+    queue.take(0)
+    queue.take(2)
+    assert queue.messages() == [3, 4, 5]
+    queue.take(3)
+    assert (queue.peek(1), queue.messages()) == ([], [])
+
+
 @pytest.mark.rule("D-CONSUME-19")
 def test_the_newest_events_are_kept():
     log = EventLog()

@@ -70,6 +70,29 @@ def test_limits(limits):
     assert stage.sent() == []
 
 
+@pytest.mark.rule("PULL-4")
+def test_a_template_is_used_again():
+    """Options that are the same objects make the same pull; all others are checked."""
+    puller = Stage().puller()
+
+    def template(expires=5.0, heartbeat=None, no_wait=False, **priority):
+        return puller.fetch(1, None, expires, heartbeat, no_wait, priority)._pull[0]
+
+    first = template()
+    assert template() is first
+    assert template(expires=6.0).expires == 6.0
+    assert template(no_wait=True).expires == 0.0
+    assert template(heartbeat=1.0).heartbeat == 1.0
+    assert template(heartbeat=1.0, group="g") is not template(heartbeat=1.0)
+    for wrong in ({"expires": True}, {"no_wait": 0}, {"heartbeat": False, "no_wait": 1}):
+        template(expires=1)
+        with pytest.raises(InvalidValue):
+            template(**wrong)
+    before = template()
+    puller.pinned = True
+    assert (before.pinned, template().pinned) == (False, True)
+
+
 @pytest.mark.rule("PULL-13")
 @pytest.mark.rule("FETCH-9")
 def test_bytes():

@@ -307,6 +307,22 @@ def test_poll():
     assert batches(machine) == [6]
 
 
+@pytest.mark.rule("CONSUME-1")
+def test_take_several():
+    msgs = [message(100, number) for number in range(9)]
+    machine = consuming(10, 5)
+    machine.receive_all(msgs[1:9], 1.0)
+    assert machine.peek(9) == []  # as with `poll`
+    machine.pop(1.0)
+    assert (machine.peek(2), machine.peek(9)) == (msgs[2:4], msgs[2:6])
+    machine.take(3)
+    assert (machine.peek(9), machine.pending(), machine._taken) == ([msgs[5]], 4, 4)
+    machine.take(1)
+    assert (machine.peek(9), machine.poll(), batches(machine)) == ([], None, [])  # a pull is due
+    assert machine.pop(1.0) is msgs[6]
+    assert batches(machine) == [6]
+
+
 @pytest.mark.rule("CONSUME-15")
 @pytest.mark.parametrize("what", ["disconnected", "draining", "end"])
 def test_poll_returns_nothing_after_a_change(what):
@@ -319,7 +335,7 @@ def test_poll_returns_nothing_after_a_change(what):
         machine.start_draining()
     else:
         machine.end()
-    assert machine.poll() is None
+    assert (machine.poll(), machine.peek(9)) == (None, [])
     assert machine.pop(1.0) is A
 
 

@@ -141,6 +141,8 @@ def test_body(batch, size, pin, body):
     pattern._fields["expires"] = 9
     assert json.loads(pattern.body(batch, size, pin)) == body
     assert pattern._fields == {"expires": 9}
+    assert pattern.body(batch, size, pin) is pattern.body(batch, size, pin)
+    assert json.loads(pattern.body(batch + 1, size, pin)) == dict(body, batch=batch + 1)
 
 
 @pytest.mark.rule("FETCH-12")

@@ -255,6 +255,22 @@ def test_poll():
     assert (machine.poll(), machine.pending()) == (None, 2)
 
 
+@pytest.mark.rule("PUSH-7")
+def test_take_several():
+    machine = pushing()
+    machine.receive_all(M[1:5], 1.0)
+    assert (machine.peek(9), machine.pop(1.0)) == ([], M[1])
+    assert machine.peek(2) == M[2:4]
+    machine.take(2)
+    assert (machine.pending(), machine._bytes, machine._taken) == (1, 1, 3)
+    machine.receive(flow(A), 1.0)
+    assert (machine.peek(9), machine.pop(1.0), answers(machine)) == ([], M[4], [A])
+    machine.receive_all(M[5:7], 1.0)
+    machine.pop(1.0)
+    machine.end()
+    assert (machine.peek(9), machine.pending()) == ([], 1)
+
+
 # fmt: off
 FLOW = [  # case, inputs, the answers
     ("nothing waits", [(1.0, flow(A))], [A]),
