@@ -21,7 +21,10 @@ from pathlib import Path
 
 from .flatten import flatten
 from .fold import fold
+from .merge import merge
+from .rank import rank
 from .reach import reach
+from .rename import rename
 from .strip import FUTURE, strip
 
 ROOT = Path(__file__).parent.parent
@@ -88,10 +91,17 @@ def transform(programs: list[str]) -> dict[str, str]:
     strip(list(trees.values()))
     fold(trees)
     if programs:
-        trees = reach(trees, [ast.parse(program) for program in programs])
-    flatten(trees)
+        parsed = [ast.parse(program) for program in programs]
+        trees = merge(reach(trees, parsed), parsed)
+        rename(trees, parsed)
+        for tree in trees.values():
+            rank(tree)
+    else:
+        flatten(trees)
     return {
-        paths[module]: ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+        paths.get(module, module.replace(".", "/") + ".py"): (
+            ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+        )
         for module, tree in trees.items()
     }
 
