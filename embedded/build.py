@@ -26,6 +26,8 @@ from .rank import rank
 from .reach import reach
 from .rename import rename
 from .strip import FUTURE, strip
+from .texts import FILE as TEXTS
+from .texts import move_texts
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("natsproto", "jetstream")
@@ -46,6 +48,8 @@ ADAPTERS = "natsproto/adapters/"
 DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
 MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
+#: What the short names in a traceback stand for; not for the device.
+NAMES = "names.txt"
 
 
 def device_files() -> list[str]:
@@ -74,10 +78,11 @@ def version() -> str:
     return names["VERSION"]
 
 
-def transform(programs: list[str]) -> dict[str, str]:
+def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
     """Return the sources for a device by their paths; only what `programs` reach, if there are any.
 
     The programs are the sources of the modules that the device will run.
+    small: with all that saves memory if code is not run from flash, for programs
     """
     paths: dict[str, str] = {}
     trees: dict[str, ast.Module] = {}
@@ -90,25 +95,27 @@ def transform(programs: list[str]) -> dict[str, str]:
         paths[module] = path
     strip(list(trees.values()))
     fold(trees)
+    files: dict[str, str] = {}
     if programs:
         parsed = [ast.parse(program) for program in programs]
         trees = merge(reach(trees, parsed), parsed)
-        rename(trees, parsed)
-        for tree in trees.values():
-            rank(tree)
+        if small:
+            files[TEXTS] = move_texts(trees)
+            short = rename(trees, parsed)
+            files[NAMES] = "".join(f"{new} {old}\n" for new, old in short.items())
+            for tree in trees.values():
+                rank(tree)
     else:
         flatten(trees)
-    return {
-        paths.get(module, module.replace(".", "/") + ".py"): (
-            ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-        )
-        for module, tree in trees.items()
-    }
+    for module, tree in trees.items():
+        path = paths.get(module, module.replace(".", "/") + ".py")
+        files[path] = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return files
 
 
-def write_sources(output: Path, programs: list[str]) -> list[str]:
+def write_sources(output: Path, programs: list[str], *, small: bool = False) -> list[str]:
     """Write the transformed modules below a directory; return their paths."""
-    sources = transform(programs)
+    sources = transform(programs, small=small)
     for name, source in sources.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +134,11 @@ def prepare(output: Path, programs: list[str] | None = None) -> list[str]:
 def build(output: Path, programs: list[str] | None = None) -> list[str]:
     """Write compiled modules and their package.json below a directory; return their paths."""
     compiled: list[str] = []
-    for name in write_sources(output, programs or []):
+    for name in write_sources(output, programs or [], small=True):
+        if not name.endswith(".py"):
+            if name != NAMES:
+                compiled.append(name)
+            continue
         source = output / name
         compile_module(source, name)
         source.unlink()

@@ -33,7 +33,8 @@ def rename(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str
         kept |= _texts(tree)
     for program in programs:
         kept |= set(_identifiers(program))
-    wanted = [name for name, _ in used.most_common() if name in _defined(own) - kept]
+    renamable = _defined(own) - kept
+    wanted = [name for name, _ in used.most_common() if name in renamable]
     fresh = (name for name in _short_names() if name not in kept and name not in used)
     names = {name: short for name, short in zip(wanted, fresh) if len(short) < len(name)}
     for tree in own:
@@ -105,7 +106,7 @@ def _foreign(trees: list[ast.Module]) -> set[str]:
             values += [module, *vars(module).values()]
     for value in values:
         found.update(dir(value))
-    return found | _keywords_of(trees, found)
+    return found | modules | _keywords_of(trees, found)
 
 
 def _keywords_of(trees: list[ast.Module], foreign: set[str]) -> set[str]:

@@ -1,0 +1,117 @@
+"""Moves the texts of errors and events to a file, from which the device reads one if it needs it.
+
+A text takes its length and 20 bytes of memory from the start, and most are never shown. Only those
+are moved that are used when something fails: in a `raise`, in the arguments of an error, just before
+these, and in the `_text` of an event.
+"""
+
+from __future__ import annotations
+
+import ast
+
+#: The module that reads the file, and the file beside it.
+READER = "natsproto.texts"
+FILE = "natsproto/texts.txt"
+
+_SOURCE = """
+def text(number):
+    with open(__file__.rsplit("/", 1)[0] + "/texts.txt") as file:
+        while number:
+            file.readline()
+            number -= 1
+        return file.readline()[:-1]
+"""
+_SHORTEST = 12  # characters; a shorter text takes as little as the code that reads it
+_EVENT = "_text"  # the method of an event that returns its text
+
+
+def move_texts(trees: dict[str, ast.Module]) -> str:
+    """Change the modules, and add one that reads the file; return what is in the file."""
+    errors = _errors(trees)
+    found: dict[str, int] = {}
+    for tree in trees.values():
+        mover = _Mover(errors, found)
+        mover.visit(tree)
+        if mover.moved:
+            tree.body.insert(0, ast.ImportFrom(READER, [ast.alias("text", mover.NAME)], 0))
+    trees[READER] = ast.parse(_SOURCE)
+    return "".join(text + "\n" for text in found)
+
+
+def _errors(trees: dict[str, ast.Module]) -> set[str]:
+    """Return the names of all exceptions that these modules define."""
+    bases = {
+        node.name: {ast.unparse(base) for base in node.bases}
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"Exception"}
+    while True:
+        more = {name for name in bases if bases[name] & found}
+        if more <= found:
+            return found
+        found |= more
+
+
+class _Mover(ast.NodeTransformer):
+    NAME = "text_of"
+
+    def __init__(self, errors: set[str], found: dict[str, int]) -> None:
+        self._errors = errors
+        self._found = found
+        self._depth = 0  # of nodes that are only reached when something fails
+        self.moved = False
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        text = node.value
+        if not self._depth or not isinstance(text, str) or len(text) < _SHORTEST:
+            return node
+        if " " not in text or "\n" in text:
+            return node
+        self.moved = True
+        number = self._found.setdefault(text, len(self._found))
+        return ast.Call(ast.Name(self.NAME, ast.Load()), [ast.Constant(number)], [])
+
+    def _visit_failing(self, node: ast.AST) -> ast.AST:
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return self._visit_failing(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return self._visit_failing(node) if self._fails(node) else self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._visit_failing(node) if node.name in self._errors else self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        # The values of parameters are made when the module is loaded.
+        arguments, node.args = node.args, ast.arguments([], [], None, [], [], None, [])
+        failing = node.name in (_EVENT, "__str__", "__repr__")
+        self._visit_failing(node) if failing else self.generic_visit(node)
+        node.args = arguments
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                self._visit_before_errors(block)
+        return super().generic_visit(node)
+
+    def _visit_before_errors(self, block: list[ast.stmt]) -> None:
+        """Visit assignments of texts to a variable that the next statement raises."""
+        for statement, following in zip(block, block[1:]):
+            failing = isinstance(following, ast.Raise) or (
+                isinstance(following, (ast.Return, ast.Expr))
+                and any(self._fails(each) for each in ast.walk(following))
+            )
+            if isinstance(statement, ast.Assign) and failing:
+                self._visit_failing(statement)
+
+    def _fails(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and getattr(node.func, "id", "") in self._errors
