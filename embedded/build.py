@@ -102,7 +102,7 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
         if small:
             files[TEXTS] = move_texts(trees)
             short = rename(trees, parsed)
-            files[NAMES] = "".join(f"{new} {old}\n" for new, old in short.items())
+            files[NAMES] = "".join(f"{new} {old}\n" for old, new in sorted(short.items()))
             for tree in trees.values():
                 rank(tree)
     else:

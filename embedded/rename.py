@@ -16,6 +16,12 @@ import keyword
 import re
 import string
 from collections import Counter
+from typing import TYPE_CHECKING
+
+from .names import Function, ScopedTransformer, Symbol, bound, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Names of MicroPython that Python lacks.
 _MICROPYTHON = {"s", "ticks_ms", "ticks_us", "ticks_diff", "mem_alloc", "mem_free"}
@@ -25,21 +31,92 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def rename(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, str]:
-    """Rename what can be renamed; return the old names by the new ones."""
+    """Rename what can be renamed; return lines of the old names by the new ones."""
     own = list(trees.values())
-    used = Counter(name for tree in own for name in _identifiers(tree))
-    kept = _foreign(own) | {part for module in trees for part in module.split(".")}
+    census = _Census()
+    for tree in own:
+        census.visit(tree)
+    kept = _foreign(own) | census.classes | {part for name in trees for part in name.split(".")}
     for tree in [*own, *programs]:
         kept |= _texts(tree)
     for program in programs:
         kept |= set(_identifiers(program))
-    renamable = _defined(own) - kept
-    wanted = [name for name, _ in used.most_common() if name in renamable]
-    fresh = (name for name in _short_names() if name not in kept and name not in used)
-    names = {name: short for name, short in zip(wanted, fresh) if len(short) < len(name)}
+    renamable = {name for name in _defined(own) - kept if not name.startswith("__")}
+    taken = kept | {name for tree in own for name in _identifiers(tree)}
+    names = census.choose(renamable, (name for name in _short_names() if name not in taken))
     for tree in own:
         _Renamer(names).visit(tree)
-    return {short: name for name, short in names.items()}
+    return names
+
+
+class _Census(ScopedTransformer):
+    """Counts names by where they are used: as attributes, in functions, and in modules.
+
+    Attributes get names of their own. A name that is only a parameter, or only global, can get the
+    same as an attribute, because the one is never looked up where the other is: MicroPython then
+    stores one name for both.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes: set[str] = set()
+        self._attributes: Counter[str] = Counter()
+        self._locals: set[str] = set()
+        self._parameters: Counter[str] = Counter()
+        self._globals: Counter[str] = Counter()
+
+    def choose(self, names: set[str], fresh: Iterator[str]) -> dict[str, str]:
+        """Return a new name for each of these, where it is shorter."""
+        chosen = dict(zip(_by_count(self._attributes, names), fresh))
+        # Those that are nothing else anywhere: otherwise one could hide the other.
+        only = [name for name in chosen if name not in self._locals and name not in self._globals]
+        shared = (chosen[name] for name in only)
+        others = _by_count(self._parameters, names - set(self._attributes) - set(self._globals))
+        others += _by_count(self._globals, names - set(self._attributes) - self._locals)
+        chosen.update(zip(others, itertools.chain(shared, fresh)))
+        return {name: short for name, short in chosen.items() if len(short) <= len(name)}
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self._attributes[node.attr] += 1
+        return self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        self._attributes[node.arg or ""] += 1
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.classes.add(node.name)
+        self._attributes.update(bound(node.body))
+        return super().visit_ClassDef(node)
+
+    def locals_of(self, node: Function) -> dict[str, Symbol | None]:
+        """Return the names that are local to a function, and count them."""
+        if self.at_top:
+            self._globals[node.name] += 1
+        self._parameters.update(parameters(node.args))
+        found = super().locals_of(node)
+        self._locals.update(found)
+        return found
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self._parameters.update(parameters(node.args))
+        self._locals.update(parameters(node.args))
+        return super().visit_Lambda(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        (self._locals.add if self.is_local(node.id) else self._note_global)(node.id)
+        return node
+
+    def visit_alias(self, node: ast.alias) -> ast.AST:
+        self._globals[node.name] += 1
+        return node
+
+    def _note_global(self, name: str) -> None:
+        self._globals[name] += 1
+
+
+def _by_count(counts: Counter[str], names: set[str]) -> list[str]:
+    return [name for name, _ in counts.most_common() if name in names]
 
 
 def _identifiers(tree: ast.Module) -> list[str]:
@@ -68,22 +145,19 @@ def _texts(tree: ast.Module) -> set[str]:
 
 
 def _defined(trees: list[ast.Module]) -> set[str]:
-    """Return the names that the packages define, apart from classes and special methods."""
+    """Return the names that the packages define."""
     found: set[str] = set()
-    classes: set[str] = set()
     for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, _FUNCTIONS):
                 found.add(node.name)
-            elif isinstance(node, ast.ClassDef):
-                classes.add(node.name)
             elif isinstance(node, ast.arg):
                 found.add(node.arg)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found.add(node.attr)
-    return {name for name in found - classes if not name.startswith("__")}
+    return found
 
 
 def _foreign(trees: list[ast.Module]) -> set[str]:
