@@ -93,7 +93,7 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
         module = module.removesuffix(".__init__")
         trees[module] = tree
         paths[module] = path
-    strip(list(trees.values()))
+    strip(list(trees.values()), small=small and bool(programs))
     fold(trees)
     files: dict[str, str] = {}
     if programs:

@@ -2,12 +2,13 @@
 
 A text takes its length and 20 bytes of memory from the start, and most are never shown. Only those
 are moved that are used when something fails: in a `raise`, in the arguments of an error, just before
-these, and in the `_text` of an event.
+these, and in the `_text` of an event. The numbers of rules in errors are left out.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 
 #: The module that reads the file, and the file beside it.
 READER = "natsproto.texts"
@@ -22,6 +23,7 @@ def text(number):
         return file.readline()[:-1]
 """
 _SHORTEST = 12  # characters; a shorter text takes as little as the code that reads it
+_RULE = re.compile(r"(D-)?[A-Z0-9]+-\d+")  # as in spec_notes
 _EVENT = "_text"  # the method of an event that returns its text
 
 
@@ -65,6 +67,8 @@ class _Mover(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         text = node.value
+        if isinstance(text, str) and _RULE.fullmatch(text):
+            return ast.Constant("")
         if not self._depth or not isinstance(text, str) or len(text) < _SHORTEST:
             return node
         if " " not in text or "\n" in text:
