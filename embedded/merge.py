@@ -3,7 +3,8 @@
 Each module has a dict of its own, a table of the names in its code, and entries for everything that
 it imports: 40 of them take a tenth of all memory. In one module each name is stored once.
 
-What a function imports when it is called stays a module of its own. Modules that the program
+What a function imports when it is called stays a module of its own, unless the program calls a
+function of that name. Modules that the program
 imports by name stay as well, but contain only imports of what the program uses of them.
 """
 
@@ -27,7 +28,7 @@ def merge(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str,
     resolver = Resolver(trees)
     used = _used_by(programs, trees)
     entries = [symbol.module for names in used.values() for symbol in names.values()]
-    order = bottom_up(entries, trees)
+    order = _always_loaded(entries, trees, programs)
     packages = dict.fromkeys(module.split(".")[0] for module in order)
     bundles: dict[str, _Bundle] = {}
     for package in packages:
@@ -42,6 +43,37 @@ def merge(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str,
         if module in bundles or lazy_homes(trees[module]):
             made[module] = _facade(names, bundles)
     return _needed(made, list(used))
+
+
+def _always_loaded(
+    entries: list[str], trees: dict[str, ast.Module], programs: list[ast.Module]
+) -> list[str]:
+    """Return what the entries import, and what functions import that the programs call by name."""
+    called = {
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for program in programs
+        for node in ast.walk(program)
+        if isinstance(node, (ast.Attribute, ast.Name))
+    }
+    resolver = Resolver(trees)
+    order = bottom_up(entries, trees)
+    for module in order:  # which grows
+        for node in ast.walk(trees[module]):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in called:
+                found = [symbol.module for symbol in _imports_in(node, module, resolver)]
+                order += [name for name in bottom_up(found, trees) if name not in order]
+    return order
+
+
+def _imports_in(node: Function, module: str, resolver: Resolver) -> list[Symbol]:
+    """Return what a function imports whenever it is called: not under a condition."""
+    found = [
+        resolver.find(*target)
+        for each in node.body
+        if isinstance(each, _IMPORTS)
+        for _, target in resolver.imported(module, each)
+    ]
+    return [symbol for symbol in found if symbol is not None]
 
 
 def _needed(trees: dict[str, ast.Module], entries: list[str]) -> dict[str, ast.Module]:
