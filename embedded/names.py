@@ -29,6 +29,8 @@ class Resolver:
     def __init__(self, trees: dict[str, ast.Module]) -> None:
         self._trees = trees
         self.defined = {module: _defined_by(tree) for module, tree in trees.items()}
+        # At once: merging removes them from the modules.
+        self._lazy = {module: lazy_homes(tree) for module, tree in trees.items()}
         self._imports = {
             module: {
                 local: symbol
@@ -60,7 +62,7 @@ class Resolver:
         target = self._imports[module].get(name)
         if target is not None and target != (module, name):  # not a package and its own module
             return self.find(*target)
-        home = lazy_homes(self._trees[module]).get(name)
+        home = self._lazy[module].get(name)
         if home is not None:
             return self.find(f"{module}.{home}", name)
         inner = f"{module}.{name}"

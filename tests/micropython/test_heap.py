@@ -59,8 +59,10 @@ def source_of(program: str) -> list[str]:
     """Return the sources of one program: its function, and what it uses of live/."""
     usage = ast.parse((HERE / "live/usage.py").read_text(encoding="utf-8"))
     function = next(node for node in usage.body if getattr(node, "name", "") == program)
-    used = [path.read_text(encoding="utf-8") for path in (HOST, HERE / "live/network.py")]
-    return [ast.unparse(function), *used]
+    source = ast.unparse(function)
+    connects = "network" in source
+    paths = (HOST, HERE / "live/network.py") if connects else ()
+    return [source, *(path.read_text(encoding="utf-8") for path in paths)]
 
 
 def heap_of(micropython: Path, device: Path, modules: list[str]) -> float:
