@@ -118,9 +118,7 @@ def _used_by(
     return used
 
 
-def _all_names(
-    module: str, trees: dict[str, ast.Module], resolver: Resolver
-) -> dict[str, Symbol]:
+def _all_names(module: str, trees: dict[str, ast.Module], resolver: Resolver) -> dict[str, Symbol]:
     """Return everything that a program can use of a module that it imports as a whole."""
     listed = [*resolver.defined[module], *lazy_homes(trees[module])]
     found = {name: resolver.find(module, name) for name in listed if name not in (LAZY, _LOADER)}

@@ -47,8 +47,7 @@ class Resolver:
         """Return the local names of an import in a module, each with a module and a name in it."""
         if isinstance(node, ast.Import):
             return [
-                (alias.asname or alias.name.split(".")[0], (alias.name, ""))
-                for alias in node.names
+                (alias.asname or alias.name.split(".")[0], (alias.name, "")) for alias in node.names
             ]
         home = absolute(module, self._trees[module], node)
         return [(alias.asname or alias.name, (home, alias.name)) for alias in node.names]
@@ -80,9 +79,7 @@ class Resolver:
 
 def _defined_by(tree: ast.Module) -> set[str]:
     """Return the names that a module binds at its top level, apart from its imports."""
-    return bound(
-        [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
-    )
+    return bound([node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))])
 
 
 def bound(body: list[ast.stmt]) -> set[str]:

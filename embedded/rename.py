@@ -23,8 +23,8 @@ from .names import Function, ScopedTransformer, Symbol, bound, parameters
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Names of MicroPython that Python lacks.
-_MICROPYTHON = {"s", "ticks_ms", "ticks_us", "ticks_diff", "mem_alloc", "mem_free"}
+# Names of MicroPython that Python lacks, and one that it always contains.
+_MICROPYTHON = {"self", "s", "ticks_ms", "ticks_us", "ticks_diff", "mem_alloc", "mem_free"}
 _WORDS = re.compile(r"[\w.: \n]+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

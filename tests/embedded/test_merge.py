@@ -1,0 +1,207 @@
+"""Merging modules, short names and texts in a file change what is stored, not what code does."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+
+from embedded.build import build, transform
+from embedded.merge import merge
+from embedded.rank import rank
+from embedded.rename import rename
+from embedded.texts import FILE, READER, move_texts
+from tests.embedded.test_reach import trees
+
+
+def merged(program: str, **sources: str) -> dict[str, str]:
+    """Return the package `p` after merging; a source is that of one of its modules."""
+    named = {"p." + name: source for name, source in sources.items() if name != "p"}
+    found = merge(trees({"p": sources.get("p", ""), **named}), [ast.parse(program)])
+    return {
+        name: ast.unparse(ast.fix_missing_locations(tree)).replace("\n\n", "\n")
+        for name, tree in found.items()
+    }
+
+
+CASES = [  # case, module p.a, module p.b, the merged module
+    ("a name of another module", "x = [1]", "from .a import x\ny = x", "x = [1]\ny = x"),
+    ("under another name", "x = [1]", "from .a import x as z\ny = z", "x = [1]\ny = x"),
+    ("two that are called alike", "x = [1]", "from . import a\nx = a.x\ny = x", None),
+    ("local of the same name", "x = [1]", "from .a import x as z\ndef y(x): return z, x", None),
+    ("in a comprehension", "x = [1]", "from .a import x as z\ny = [x + z for x in z]", None),
+    ("import in a function", "x = [1]\ndef f():\n from .b import y\n y()", "def y(): 1", None),
+    ("module of others", "import json\nx = json", "from .a import x\nimport json\ny = json", None),
+    ("function in a function", "x = 1", "from .a import x\ndef y():\n def x(): 2\n return x", None),
+    (
+        "class and method",
+        "def x(): 1",
+        "from .a import x\nclass y:\n def x(self): return x()",
+        None,
+    ),
+    ("global", "x = 1", "from . import a\nx = a.x\ndef y():\n global x\n x = 2", None),
+]
+AFTER = {
+    "two that are called alike": "x = [1]\nx_2 = x\ny = x_2",
+    "local of the same name": "x_2 = [1]\ndef y(x):\n    return (x_2, x)",
+    "in a comprehension": "x_2 = [1]\ny = [x + x_2 for x in x_2]",
+    "import in a function": "def y_2():\n    1\nx = [1]\ndef f():\n    y_2()",
+    "module of others": "import json\nx = json\ny = json",
+    "function in a function": "x_2 = 1\ndef y():\n    def x():\n        2\n    return x",
+    "class and method": "def x():\n    1\nclass y:\n    def x(self):\n        return x()",
+    "global": "x = 1\nx_2 = x\ndef y():\n    global x_2\n    x_2 = 2",
+}
+
+
+@pytest.mark.parametrize(("case", "a", "b", "after"), CASES)
+def test_modules_are_merged(case, a, b, after):
+    program = "from p.b import y\nfrom p.a import x"
+    found = merged(program, a=a, b=b)["p.merged"]
+    assert sorted(found.splitlines()) == sorted((after or AFTER[case]).splitlines())
+
+
+def test_what_is_imported_later_stays_a_module():
+    a = "x = 1\ndef f():\n    from .b import g\n    return g()"
+    b = "from . import a\nfrom .a import x\ndef g():\n    return a.x + x"
+    found = merged("from p.a import x", a=a, b=b)
+    assert found == {
+        "p.merged": "x = 1\ndef f():\n    from p.b import g\n    return g()",
+        "p.a": "from p.merged import x",
+        "p.b": ("from p import merged as a\nfrom p.merged import x\ndef g():\n    return a.x + x"),
+    }
+
+
+def test_what_a_function_imports_that_the_program_calls_is_merged():
+    a = "class A:\n    def f(self):\n        from .b import g\n        return g()"
+    found = merged("from p.a import A\nA().f()", a=a, b="def g():\n    return 1")
+    assert set(found) == {"p.merged", "p.a"}
+
+
+def test_a_module_that_is_passed_on_cannot_be_merged():
+    with pytest.raises(ValueError, match="uses the module p.a as an object"):
+        merged("from p.b import y", a="x = 1", b="from . import a\ny = a")
+
+
+def renamed(source: str, program: str) -> str:
+    found = {"p.m": ast.parse(source)}
+    rename(found, [ast.parse(program)])
+    return ast.unparse(found["p.m"])
+
+
+RENAMES = [  # source, program, the source afterwards
+    (
+        "class A:\n    def long(self): self.long()",
+        "",
+        "class A:\n\n    def a(self):\n        self.a()",
+    ),
+    ("def long(size): return size", "", "def b(a):\n    return a"),
+    ("def long(size): return size", "long", "def long(a):\n    return a"),
+    ("def long(size): return size", "f(size=1)", "def a(size):\n    return size"),
+    ("def long(): getattr(x, 'long')", "", "def long():\n    getattr(x, 'long')"),
+    ("def append(): x.append()", "", "def append():\n    x.append()"),
+    ("import json\ndef dumps(separators): json.dumps(separators=1)", "", None),
+    ("x.hidden", "", "x.hidden"),
+]
+
+
+@pytest.mark.parametrize(("source", "program", "after"), RENAMES)
+def test_names_are_short(source, program, after):
+    assert renamed(source, program) == (after or ast.unparse(ast.parse(source)))
+
+
+def test_an_attribute_and_a_global_of_different_names_share_one_only_if_neither_hides_the_other():
+    source = "class A:\n    first = 1\n    second = 2\ndef second(): 3\ndef third(): A.first"
+    found: dict[str, object] = {}
+    exec(renamed(source, ""), found)
+    functions = [name for name, value in found.items() if callable(value) and name != "A"]
+    assert len(functions) == 2
+
+
+TEXT = "the value is too large: %d"
+MOVED = [  # source, the source afterwards
+    (f"raise ValueError({TEXT!r} % x)", "raise ValueError(text_of(0) % x)"),
+    (f"if x:\n    t = {TEXT!r}\n    raise E(t)", "if x:\n    t = text_of(0)\n    raise E(t)"),
+    (f"t = {TEXT!r}\nf(t)", None),
+    ("raise ValueError('short')", None),
+    ("f(x, 'D-OPT-9')", "f(x, '')"),
+    (f"class E(Exception):\n    pass\nx = E({TEXT!r})", None),
+    (f"class A:\n\n    def _text(self):\n        return {TEXT!r}", None),
+]
+
+
+@pytest.mark.parametrize(("source", "after"), MOVED)
+def test_texts_are_moved(source, after):
+    found = {"p.m": ast.parse(source)}
+    texts = move_texts(found)
+    moved = ast.unparse(ast.fix_missing_locations(found["p.m"]))
+    expected = after or (
+        source if "class" not in source else source.replace(repr(TEXT), "text_of(0)")
+    )
+    assert moved.removeprefix("from natsproto.texts import text as text_of").strip() == expected
+    assert texts == ("" if "text_of" not in expected else TEXT + "\n")
+
+
+def test_the_reader_of_texts(tmp_path):
+    reader = {READER: ast.parse("")}
+    move_texts(reader)
+    (tmp_path / "texts.txt").write_text("first text\nsecond text\n")
+    names = {"__file__": f"{tmp_path}/texts.mpy"}
+    exec(compile(reader[READER], "texts", "exec"), names)
+    assert [names["text"](number) for number in (0, 1)] == ["first text", "second text"]
+
+
+def test_a_large_module_begins_with_its_most_frequent_names():
+    tree = ast.parse("\n".join(f"x.name{i}" for i in range(200)) + "\nx.often" * 3)
+    rank(tree)
+    first = ast.unparse(ast.fix_missing_locations(tree)).splitlines()[:2]
+    assert first[0] == "if not __name__:"
+    assert first[1].strip().startswith("__name__.x.often.name0.")
+    small = ast.parse("x.a")
+    rank(small)
+    assert ast.unparse(small) == "x.a"
+
+
+PROGRAM = "from natsproto.adapters.micropython import connect\nconnect('nats://localhost')"
+
+
+def test_classes_keep_their_names():
+    before = {node.name for node in classes(transform([PROGRAM]).values())}
+    small = transform([PROGRAM], small=True)
+    sources = [source for path, source in small.items() if path.endswith(".py")]
+    assert {node.name for node in classes(sources)} == before
+
+
+def classes(sources) -> list[ast.ClassDef]:
+    return [
+        node
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    ]
+
+
+def test_a_small_build_runs_on_python_as_well(tmp_path, monkeypatch):
+    """The modules are ordinary ones: the parser of a build for a program parses."""
+    program = "from natsproto.wire.parser import Parser\nParser().feed(b'')"
+    for path, source in transform([program], small=True).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(source)
+    for name in [name for name in sys.modules if name.split(".")[0] == "natsproto"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from natsproto.wire.parser import Parser
+
+    assert [type(frame).__name__ for frame in Parser().feed(b"PING\r\n+OK\r\n")] == ["Ping", "Ok"]
+    with pytest.raises(Exception, match="unknown operation"):
+        Parser().feed(b"NONSENSE\r\n")
+    for name in [name for name in sys.modules if name.split(".")[0] == "natsproto"]:
+        del sys.modules[name]
+
+
+def test_the_texts_are_in_the_package(tmp_path):
+    files = build(tmp_path, [PROGRAM])
+    assert FILE in files
+    assert FILE in (tmp_path / "package.json").read_text()
+    assert "natsproto/merged.mpy" in files
+    assert "connect\n" not in (tmp_path / "names.txt").read_text().split()
