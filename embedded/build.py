@@ -7,7 +7,9 @@
 
 The sources are changed in steps, and the core runs without them as well: strip.py removes what
 MicroPython would load and never use, fold.py replaces constants by their values, reach.py leaves
-out what the programs cannot reach, if they are given, and flatten.py makes imports shallow.
+out what the programs cannot reach, if they are given, and flatten.py makes imports shallow. For
+programs, merge.py makes one module of many instead, and in compiled builds texts.py moves texts to
+a file, rename.py shortens names and rank.py puts the most frequent ones first.
 """
 
 from __future__ import annotations

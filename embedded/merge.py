@@ -289,7 +289,7 @@ class _Inside(_Mover):
                         found[local] = symbol
         return found
 
-    def visit_Import(self, node: ast.Import) -> ast.AST | None:
+    def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt] | None:
         return self._visit_import(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt] | None:
@@ -325,7 +325,7 @@ class _Outside(_Mover):
         found = super().locals_of(node)
         for each in ast.walk(node):
             if isinstance(each, _IMPORTS):
-                found.update({local: symbol for local, symbol in self._imported(each)})
+                found.update(self._imported(each))
         return found
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:

@@ -1,13 +1,14 @@
 """Moves the texts of errors and events to a file, from which the device reads one if it needs it.
 
 A text takes its length and 20 bytes of memory from the start, and most are never shown. Only those
-are moved that are used when something fails: in a `raise`, in the arguments of an error, just before
-these, and in the `_text` of an event. The numbers of rules in errors are left out.
+are moved that are used when something fails: in a `raise`, in the arguments of an error, just
+before these, and in the `_text` of an event. The numbers of rules in errors are left out.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 #: The module that reads the file, and the file beside it.
@@ -109,7 +110,7 @@ class _Mover(ast.NodeTransformer):
 
     def _visit_before_errors(self, block: list[ast.stmt]) -> None:
         """Visit assignments of texts to a variable that the next statement raises."""
-        for statement, following in zip(block, block[1:]):
+        for statement, following in itertools.pairwise(block):
             failing = isinstance(following, ast.Raise) or (
                 isinstance(following, (ast.Return, ast.Expr))
                 and any(self._fails(each) for each in ast.walk(following))

@@ -79,7 +79,7 @@ def test_what_a_function_imports_that_the_program_calls_is_merged():
 
 
 def test_a_module_that_is_passed_on_cannot_be_merged():
-    with pytest.raises(ValueError, match="uses the module p.a as an object"):
+    with pytest.raises(ValueError, match=r"uses the module p\.a as an object"):
         merged("from p.b import y", a="x = 1", b="from . import a\ny = a")
 
 
