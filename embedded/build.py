@@ -121,7 +121,7 @@ def write_sources(output: Path, programs: list[str], *, small: bool = False) -> 
     for name, source in sources.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(source, encoding="utf-8")
+        target.write_text(source, encoding="utf-8", newline="\n")
     return list(sources)
 
 

@@ -1,13 +1,23 @@
-"""Moves the texts of errors and events to a file, from which the device reads one if it needs it.
+"""Moves the texts of errors and events to a file, from which a device reads one when it needs it.
 
-A text takes its length and 20 bytes of memory from the start, and most are never shown. Only those
-are moved that are used when something fails: in a `raise`, in the arguments of an error, just
-before these, and in the `_text` of an event. The numbers of rules in errors are left out.
+A text takes its length and 20 bytes of memory from the start, and most are never shown. A text is
+moved only if it is used when something fails: in a `raise`, in the arguments of an error, in an
+assignment just before these, and in the `_text` of an event. The numbers of rules are left out of
+errors.
+
+In the code, `text_of(NUMBER)` replaces the text. The last digit of the number is how many values
+are formatted into the text, the digits before it are its line in the file. The first line of the
+file is a checksum of the others, which the reader knows.
+
+Errors must have texts without the file too, and the adapter takes an OSError for the loss of the
+connection. So if the file is missing, cannot be read, or belongs to another build, the reader
+returns a text that names the file and the number, with room for the values.
 """
 
 from __future__ import annotations
 
 import ast
+import binascii
 import itertools
 import re
 
@@ -17,15 +27,22 @@ FILE = "natsproto/texts.txt"
 
 _SOURCE = """
 def text(number):
-    with open(__file__.rsplit("/", 1)[0] + "/texts.txt") as file:
-        while number:
-            file.readline()
-            number -= 1
-        return file.readline()[:-1]
+    try:
+        with open(__file__.rsplit("/", 1)[0] + "/texts.txt") as file:
+            if file.readline() == {checksum!r}:
+                for _ in range(number // 10):
+                    line = file.readline()
+                if line[-1:] == "\\n":
+                    return line[:-1]
+    except Exception:
+        pass
+    return "text %d of {file}" % number + ": %s" * (number % 10)
 """
 _SHORTEST = 12  # characters; a shorter text takes as little as the code that reads it
 _RULE = re.compile(r"(D-)?[A-Z0-9]+-\d+")  # as in spec_notes
 _EVENT = "_text"  # the method of an event that returns its text
+_VALUE = re.compile(r"%%|%[#0 +-]*\d*(?:\.\d+)?[a-zA-Z]")  # what `%` replaces in a text
+_MOST_VALUES = 9  # in the last digit of a number
 
 
 def move_texts(trees: dict[str, ast.Module]) -> str:
@@ -37,8 +54,15 @@ def move_texts(trees: dict[str, ast.Module]) -> str:
         mover.visit(tree)
         if mover.moved:
             tree.body.insert(0, ast.ImportFrom(READER, [ast.alias("text", mover.NAME)], 0))
-    trees[READER] = ast.parse(_SOURCE)
-    return "".join(text + "\n" for text in found)
+    lines = "".join(text + "\n" for text in found)
+    checksum = f"{binascii.crc32(lines.encode()):08x}\n"
+    trees[READER] = ast.parse(_SOURCE.format(checksum=checksum, file=FILE))
+    return checksum + lines
+
+
+def _values_in(text: str) -> int:
+    """Return how many values are formatted into a text."""
+    return len([found for found in _VALUE.findall(text) if found != "%%"])
 
 
 def _errors(trees: dict[str, ast.Module]) -> set[str]:
@@ -72,11 +96,13 @@ class _Mover(ast.NodeTransformer):
             return ast.Constant("")
         if not self._depth or not isinstance(text, str) or len(text) < _SHORTEST:
             return node
-        if " " not in text or "\n" in text:
+        values = _values_in(text)
+        if " " not in text or "\n" in text or values > _MOST_VALUES:
             return node
         self.moved = True
-        number = self._found.setdefault(text, len(self._found))
-        return ast.Call(ast.Name(self.NAME, ast.Load()), [ast.Constant(number)], [])
+        line = self._found.setdefault(text, len(self._found) + 1)
+        number = ast.Constant(line * 10 + values)
+        return ast.Call(ast.Name(self.NAME, ast.Load()), [number], [])
 
     def _visit_failing(self, node: ast.AST) -> ast.AST:
         self._depth += 1

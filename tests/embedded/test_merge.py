@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,10 @@ from embedded.rank import rank
 from embedded.rename import rename
 from embedded.texts import FILE, READER, move_texts
 from tests.embedded.test_reach import trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 def merged(program: str, **sources: str) -> dict[str, str]:
@@ -120,8 +125,8 @@ def test_an_attribute_and_a_global_of_different_names_share_one_only_if_neither_
 
 TEXT = "the value is too large: %d"
 MOVED = [  # source, the source afterwards
-    (f"raise ValueError({TEXT!r} % x)", "raise ValueError(text_of(0) % x)"),
-    (f"if x:\n    t = {TEXT!r}\n    raise E(t)", "if x:\n    t = text_of(0)\n    raise E(t)"),
+    (f"raise ValueError({TEXT!r} % x)", "raise ValueError(text_of(11) % x)"),
+    (f"if x:\n    t = {TEXT!r}\n    raise E(t)", "if x:\n    t = text_of(11)\n    raise E(t)"),
     (f"t = {TEXT!r}\nf(t)", None),
     ("raise ValueError('short')", None),
     ("f(x, 'D-OPT-9')", "f(x, '')"),
@@ -133,22 +138,72 @@ MOVED = [  # source, the source afterwards
 @pytest.mark.parametrize(("source", "after"), MOVED)
 def test_texts_are_moved(source, after):
     found = {"p.m": ast.parse(source)}
-    texts = move_texts(found)
+    _, _, texts = move_texts(found).partition("\n")
     moved = ast.unparse(ast.fix_missing_locations(found["p.m"]))
     expected = after or (
-        source if "class" not in source else source.replace(repr(TEXT), "text_of(0)")
+        source if "class" not in source else source.replace(repr(TEXT), "text_of(11)")
     )
     assert moved.removeprefix("from natsproto.texts import text as text_of").strip() == expected
     assert texts == ("" if "text_of" not in expected else TEXT + "\n")
 
 
+VALUES = [  # text, its number
+    ("nothing to format", 10),
+    ("%s has %d of %.3g and %r, U+%04X", 15),
+    ("it has a '%' without two digits", 10),
+    ("100%% of %s are in use", 11),
+]
+
+
+@pytest.mark.parametrize(("text", "number"), VALUES)
+def test_the_number_of_a_text_ends_with_the_number_of_its_values(text, number):
+    found = {"p.m": ast.parse(f"raise ValueError({text!r})")}
+    move_texts(found)
+    assert ast.unparse(found["p.m"]).endswith(f"raise ValueError(text_of({number}))")
+
+
+LINES = ["the first text", "the second one: %s of %s"]
+
+
+def reader_of_texts(directory: Path) -> tuple[Callable[[int], str], str]:
+    """Return the function that reads texts from this directory, and what the file must contain."""
+    found = {"p.m": ast.parse("\n".join(f"raise E({line!r})" for line in LINES))}
+    content = move_texts(found)
+    names = {"__file__": f"{directory}/texts.mpy"}
+    exec(compile(found[READER], "texts", "exec"), names)
+    return names["text"], content
+
+
 def test_the_reader_of_texts(tmp_path):
-    reader = {READER: ast.parse("")}
-    move_texts(reader)
-    (tmp_path / "texts.txt").write_text("first text\nsecond text\n")
-    names = {"__file__": f"{tmp_path}/texts.mpy"}
-    exec(compile(reader[READER], "texts", "exec"), names)
-    assert [names["text"](number) for number in (0, 1)] == ["first text", "second text"]
+    text, content = reader_of_texts(tmp_path)
+    (tmp_path / "texts.txt").write_text(content)
+    assert [text(number) for number in (10, 22)] == LINES
+
+
+BROKEN = [  # case, what is done to the file
+    ("missing", None),
+    ("of another build", lambda content: content.replace(b"first", b"other", 1)[1:]),
+    ("empty", lambda content: b""),
+    ("cut off before the text", lambda content: content[:20]),
+    ("cut off in the text", lambda content: content[:-2]),
+    ("not text", lambda content: b"\xff\xfe" * 50),
+]
+
+
+@pytest.mark.parametrize(("case", "change"), BROKEN)
+def test_without_its_file_a_text_names_the_file_and_the_number(tmp_path, case, change):
+    text, content = reader_of_texts(tmp_path)
+    if change is not None:
+        (tmp_path / "texts.txt").write_bytes(change(content.encode()))
+    assert text(22) % ("x", 1.5) == "text 22 of natsproto/texts.txt: x: 1.5"
+
+
+def test_a_port_without_file_names_has_texts_as_well(tmp_path):
+    found: dict[str, ast.Module] = {}
+    move_texts(found)
+    names: dict[str, object] = {}
+    exec(compile(found[READER], "texts", "exec"), names)
+    assert names["text"](10) == "text 10 of natsproto/texts.txt"
 
 
 def test_a_large_module_begins_with_its_most_frequent_names():
