@@ -3,7 +3,7 @@
 A text takes its length and 20 bytes of memory from the start, and most are never shown. A text is
 moved only if it is used when something fails: in a `raise`, in the arguments of an error, in an
 assignment just before these, and in the `_text` of an event. The numbers of rules are left out of
-errors.
+errors, except for those that the packages compare with the rule of an error.
 
 In the code, `text_of(NUMBER)` replaces the text. The last digit of the number is how many values
 are formatted into the text, the digits before it are its line in the file. The first line of the
@@ -24,6 +24,8 @@ import re
 #: The module that reads the file, and the file beside it.
 READER = "natsproto.texts"
 FILE = "natsproto/texts.txt"
+#: The number of a rule, as in spec_notes.
+RULE = re.compile(r"(D-)?[A-Z0-9]+-\d+")
 
 _SOURCE = """
 def text(number):
@@ -39,7 +41,6 @@ def text(number):
     return "text %d of {file}" % number + ": %s" * (number % 10)
 """
 _SHORTEST = 12  # characters; a shorter text takes as little as the code that reads it
-_RULE = re.compile(r"(D-)?[A-Z0-9]+-\d+")  # as in spec_notes
 _EVENT = "_text"  # the method of an event that returns its text
 _VALUE = re.compile(r"%%|%[#0 +-]*\d*(?:\.\d+)?[a-zA-Z]")  # what `%` replaces in a text
 _MOST_VALUES = 9  # in the last digit of a number
@@ -48,9 +49,10 @@ _MOST_VALUES = 9  # in the last digit of a number
 def move_texts(trees: dict[str, ast.Module]) -> str:
     """Change the modules, and add one that reads the file; return what is in the file."""
     errors = _errors(trees)
+    compared = _compared(trees)
     found: dict[str, int] = {}
     for tree in trees.values():
-        mover = _Mover(errors, found)
+        mover = _Mover(errors, compared, found)
         mover.visit(tree)
         if mover.moved:
             tree.body.insert(0, ast.ImportFrom(READER, [ast.alias("text", mover.NAME)], 0))
@@ -81,20 +83,37 @@ def _errors(trees: dict[str, ast.Module]) -> set[str]:
         found |= more
 
 
+def _compared(trees: dict[str, ast.Module]) -> set[str]:
+    """Return the texts that these modules compare with something."""
+    return {
+        each.value
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
+
+
 class _Mover(ast.NodeTransformer):
+    """Replaces the texts of one module, and adds them to those found so far."""
+
     NAME = "text_of"
 
-    def __init__(self, errors: set[str], found: dict[str, int]) -> None:
+    def __init__(self, errors: set[str], compared: set[str], found: dict[str, int]) -> None:
         self._errors = errors
-        self._found = found
+        self._compared = compared
+        self._found = found  # the lines of the file, with their numbers
         self._depth = 0  # of nodes that are only reached when something fails
         self.moved = False
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         text = node.value
-        if isinstance(text, str) and _RULE.fullmatch(text):
+        if not isinstance(text, str) or text in self._compared:
+            return node
+        if RULE.fullmatch(text):
             return ast.Constant("")
-        if not self._depth or not isinstance(text, str) or len(text) < _SHORTEST:
+        if not self._depth or len(text) < _SHORTEST:
             return node
         values = _values_in(text)
         if " " not in text or "\n" in text or values > _MOST_VALUES:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from embedded.build import build, transform
+from embedded.build import ROOT, build, device_files, transform
 from embedded.merge import merge
 from embedded.rank import rank
 from embedded.rename import rename
-from embedded.texts import FILE, READER, move_texts
+from embedded.texts import FILE, READER, RULE, move_texts
 from tests.embedded.test_reach import trees
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ MOVED = [  # source, the source afterwards
     (f"t = {TEXT!r}\nf(t)", None),
     ("raise ValueError('short')", None),
     ("f(x, 'D-OPT-9')", "f(x, '')"),
+    ("f('D-OPT-9', 'D-OPT-8')\ne.rule == 'D-OPT-9'", "f('D-OPT-9', '')\ne.rule == 'D-OPT-9'"),
     (f"class E(Exception):\n    pass\nx = E({TEXT!r})", None),
     (f"class A:\n\n    def _text(self):\n        return {TEXT!r}", None),
 ]
@@ -145,6 +147,16 @@ def test_texts_are_moved(source, after):
     )
     assert moved.removeprefix("from natsproto.texts import text as text_of").strip() == expected
     assert texts == ("" if "text_of" not in expected else TEXT + "\n")
+
+
+def test_only_numbers_of_rules_look_like_them():
+    notes = "".join(path.read_text() for path in (ROOT / "spec_notes").glob("*.md"))
+    known = set(re.findall(r"\b(?:D-)?[A-Z0-9]+-\d+\b", notes)) - {"UTF-8"}
+    for path in device_files():
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            value = getattr(node, "value", None)
+            if isinstance(value, str) and RULE.fullmatch(value):
+                assert value in known, f"{path}: {value}"
 
 
 VALUES = [  # text, its number
