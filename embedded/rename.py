@@ -1,9 +1,20 @@
-"""Gives short names to what only the packages use: MicroPython keeps every name in memory.
+"""Gives short names to everything that only the packages use: a device keeps each name in memory.
 
-A name is replaced everywhere, whatever it stands for at a place, so two things that had the same
-name still have. It stays if the packages do not define it, or if others may use it: the program,
-MicroPython, and everything that reads names as texts, such as `getattr` and the fields of JSON.
-Classes keep their names, because errors and `repr` show them.
+A name stays if someone else may use it:
+
+- the program: every name that appears in it;
+- MicroPython: every name of Python and of the modules of Python that the packages import, and the
+  keywords in calls of their functions;
+- code that handles names as texts, such as `getattr` and the fields of JSON: every word of a text
+  that can be a name or a list of names;
+- mappings that are unpacked: the parameters of functions that are called with `**`, because the
+  keys may come from a file;
+- people: the names of classes, which errors and tracebacks show.
+
+All others that the packages define get a new name. A name is replaced everywhere, regardless of its
+meaning at a place, so two things that had the same name have the same name afterwards. The most
+frequent ones become the shortest, and one short name may replace several long ones if these can
+never meet (see _Census). So names.txt can be ambiguous, and the line of a traceback decides.
 """
 
 from __future__ import annotations
@@ -31,12 +42,13 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def rename(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, str]:
-    """Rename what can be renamed; return lines of the old names by the new ones."""
+    """Rename everything that can be renamed; return the new names by the old ones."""
     own = list(trees.values())
     census = _Census()
     for tree in own:
         census.visit(tree)
     kept = _foreign(own) | census.classes | {part for name in trees for part in name.split(".")}
+    kept |= _unpacked(own, [*own, *programs])
     for tree in [*own, *programs]:
         kept |= _texts(tree)
     for program in programs:
@@ -50,11 +62,11 @@ def rename(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str
 
 
 class _Census(ScopedTransformer):
-    """Counts names by where they are used: as attributes, in functions, and in modules.
+    """Counts names by their use: as attributes and keywords, as locals, and as globals.
 
-    Attributes get names of their own. A name that is only a parameter, or only global, can get the
-    same as an attribute, because the one is never looked up where the other is: MicroPython then
-    stores one name for both.
+    Each attribute gets a short name of its own. A name that is only a parameter, or only a global,
+    can share the short name of an attribute that is nothing else: an attribute is looked up in an
+    object, the others are not. MicroPython then stores one name for both.
     """
 
     def __init__(self) -> None:
@@ -68,7 +80,7 @@ class _Census(ScopedTransformer):
     def choose(self, names: set[str], fresh: Iterator[str]) -> dict[str, str]:
         """Return a new name for each of these, where it is shorter."""
         chosen = dict(zip(_by_count(self._attributes, names), fresh))
-        # Those that are nothing else anywhere: otherwise one could hide the other.
+        # Not those that are local or global elsewhere: one could hide the other there.
         only = [name for name in chosen if name not in self._locals and name not in self._globals]
         shared = (chosen[name] for name in only)
         others = _by_count(self._parameters, names - set(self._attributes) - set(self._globals))
@@ -104,18 +116,19 @@ class _Census(ScopedTransformer):
         return super().visit_Lambda(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        (self._locals.add if self.is_local(node.id) else self._note_global)(node.id)
+        if self.is_local(node.id):
+            self._locals.add(node.id)
+        else:
+            self._globals[node.id] += 1
         return node
 
     def visit_alias(self, node: ast.alias) -> ast.AST:
         self._globals[node.name] += 1
         return node
 
-    def _note_global(self, name: str) -> None:
-        self._globals[name] += 1
-
 
 def _by_count(counts: Counter[str], names: set[str]) -> list[str]:
+    """Return these names, as far as they are counted, the most frequent ones first."""
     return [name for name, _ in counts.most_common() if name in names]
 
 
@@ -175,7 +188,7 @@ def _foreign(trees: list[ast.Module]) -> set[str]:
         try:
             module = importlib.import_module(name)
         except ImportError:
-            continue  # of these packages, or of MicroPython alone
+            continue  # it is one of the merged modules, or only MicroPython has it
         if name.split(".")[0] not in ("natsproto", "jetstream"):
             values += [module, *vars(module).values()]
     for value in values:
@@ -196,13 +209,35 @@ def _keywords_of(trees: list[ast.Module], foreign: set[str]) -> set[str]:
     }
 
 
+def _unpacked(own: list[ast.Module], callers: list[ast.Module]) -> set[str]:
+    """Return the parameters of functions and classes that a module calls with `**`."""
+    called = {
+        getattr(node.func, "id", getattr(node.func, "attr", ""))
+        for tree in callers
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and any(each.arg is None for each in node.keywords)
+    }
+    found: set[str] = set()
+    for node in itertools.chain.from_iterable(map(ast.walk, own)):
+        if isinstance(node, _FUNCTIONS) and node.name in called:
+            found |= parameters(node.args)
+        elif isinstance(node, ast.ClassDef) and node.name in called:
+            for each in node.body:
+                if isinstance(each, _FUNCTIONS) and each.name == "__init__":
+                    found |= parameters(each.args)
+    return found
+
+
 def _short_names() -> itertools.chain[str]:
+    """Return all names of one character, and then all of two."""
     letters = string.ascii_letters
     pairs = (first + second for first in letters for second in letters + string.digits)
     return itertools.chain(letters, pairs)
 
 
 class _Renamer(ast.NodeTransformer):
+    """Replaces names wherever they appear."""
+
     def __init__(self, names: dict[str, str]) -> None:
         self._names = names
 

@@ -108,6 +108,8 @@ RENAMES = [  # source, program, the source afterwards
     ("def append(): x.append()", "", "def append():\n    x.append()"),
     ("import json\ndef dumps(separators): json.dumps(separators=1)", "", None),
     ("x.hidden", "", "x.hidden"),
+    ("def long(*, size): return size", "long(**x)", "def long(*, size):\n    return size"),
+    ("class A:\n    def __init__(self, size): self.size = size\nA(**x)", "", None),
 ]
 
 
