@@ -1,11 +1,23 @@
-"""Merges the modules that a program always loads into one for each package.
+"""Merges the modules that a program always loads into one module for each package.
 
 Each module has a dict of its own, a table of the names in its code, and entries for everything that
-it imports: 40 of them take a tenth of all memory. In one module each name is stored once.
+it imports: 40 modules take a tenth of all memory for these. In one module each name is stored once.
 
-What a function imports when it is called stays a module of its own, unless the program calls a
-function of that name. Modules that the program
-imports by name stay as well, but contain only imports of what the program uses of them.
+There are three kinds of modules afterwards:
+
+- A *bundle*, such as `natsproto.merged`, contains the code of all modules of a package that the
+  program always loads. These are the modules that the program imports, the modules that these
+  import at their top level, and so on; and the modules that a function imports whenever it is
+  called, if the program mentions a function of that name.
+- A *facade* has the name of a module that the program imports, and imports from the bundles
+  everything that the program can use of it.
+- All other modules stay, because they are loaded late or never. They import from the bundles.
+
+In a bundle, each symbol (a name and the module that defines it) has exactly one name, which is
+different from all other globals of the bundle, all local names in it and all built-ins. So code can
+be moved into the bundle statement by statement, in the order in which Python would have executed
+the modules, with these names in place of imported ones and of `module.name`. A merged module is
+no object anymore, so code that passes a module on cannot be merged: the build fails.
 """
 
 from __future__ import annotations
@@ -26,47 +38,56 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 def merge(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, ast.Module]:
     """Return the modules after merging, with those that the programs import."""
     resolver = Resolver(trees)
-    used = _used_by(programs, trees)
+    used = _used_by(programs, trees, resolver)
     entries = [symbol.module for names in used.values() for symbol in names.values()]
-    order = _always_loaded(entries, trees, programs)
-    packages = dict.fromkeys(module.split(".")[0] for module in order)
-    bundles: dict[str, _Bundle] = {}
-    for package in packages:
-        modules = [module for module in order if module.split(".")[0] == package]
-        bundle = _Bundle(f"{package}.{MERGED}", modules, trees, resolver)
-        bundles.update(dict.fromkeys(modules, bundle))
-    made = {bundle.name: bundle.tree(bundles) for bundle in dict.fromkeys(bundles.values())}
+    bundles = _bundles(_always_loaded(entries, trees, programs, resolver), trees, resolver)
+    merged = {bundle.name: bundle.tree(bundles) for bundle in dict.fromkeys(bundles.values())}
     for module, tree in trees.items():
         if module not in bundles:
-            made[module] = _Outside(module, resolver, bundles).visit(tree)
+            merged[module] = _Outside(module, resolver, bundles).visit(tree)
     for module, names in used.items():
         if module in bundles or lazy_homes(trees[module]):
-            made[module] = _facade(names, bundles)
-    return _needed(made, list(used))
+            merged[module] = _facade(names, bundles)
+    return _needed(merged, list(used))
+
+
+def _bundles(
+    modules: list[str], trees: dict[str, ast.Module], resolver: Resolver
+) -> dict[str, _Bundle]:
+    """Return the bundle of each of these modules."""
+    by_package: dict[str, list[str]] = {}
+    for module in modules:
+        by_package.setdefault(module.split(".")[0], []).append(module)
+    found: dict[str, _Bundle] = {}
+    for package, inside in by_package.items():
+        found.update(dict.fromkeys(inside, _Bundle(f"{package}.{MERGED}", inside, trees, resolver)))
+    return found
 
 
 def _always_loaded(
-    entries: list[str], trees: dict[str, ast.Module], programs: list[ast.Module]
+    entries: list[str],
+    trees: dict[str, ast.Module],
+    programs: list[ast.Module],
+    resolver: Resolver,
 ) -> list[str]:
-    """Return what the entries import, and what functions import that the programs call by name."""
-    called = {
+    """Return the modules to merge, each after those that it imports at its top level."""
+    mentioned = {
         node.attr if isinstance(node, ast.Attribute) else node.id
         for program in programs
         for node in ast.walk(program)
         if isinstance(node, (ast.Attribute, ast.Name))
     }
-    resolver = Resolver(trees)
     order = bottom_up(entries, trees)
-    for module in order:  # which grows
+    for module in order:  # it grows in the loop
         for node in ast.walk(trees[module]):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in called:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in mentioned:
                 found = [symbol.module for symbol in _imports_in(node, module, resolver)]
                 order += [name for name in bottom_up(found, trees) if name not in order]
     return order
 
 
 def _imports_in(node: Function, module: str, resolver: Resolver) -> list[Symbol]:
-    """Return what a function imports whenever it is called: not under a condition."""
+    """Return the symbols that a function imports whenever it is called: not under a condition."""
     found = [
         resolver.find(*target)
         for each in node.body
@@ -77,7 +98,10 @@ def _imports_in(node: Function, module: str, resolver: Resolver) -> list[Symbol]
 
 
 def _needed(trees: dict[str, ast.Module], entries: list[str]) -> dict[str, ast.Module]:
-    """Return the modules that the entries import, directly or not: packages may be left out."""
+    """Return the modules that the entries import, directly or not.
+
+    A package without code is left out: MicroPython and Python import its modules without it.
+    """
     found: set[str] = set()
     todo = [module for module in entries if module in trees]
     while todo:
@@ -97,10 +121,9 @@ def _needed(trees: dict[str, ast.Module], entries: list[str]) -> dict[str, ast.M
 
 
 def _used_by(
-    programs: list[ast.Module], trees: dict[str, ast.Module]
+    programs: list[ast.Module], trees: dict[str, ast.Module], resolver: Resolver
 ) -> dict[str, dict[str, Symbol]]:
-    """Return the modules that programs import, with the names they may use and their meanings."""
-    resolver = Resolver(trees)
+    """Return the modules that programs import, with the names they can use and their symbols."""
     used: dict[str, dict[str, Symbol]] = {}
     for program in programs:
         for node in ast.walk(program):
@@ -126,7 +149,7 @@ def _all_names(module: str, trees: dict[str, ast.Module], resolver: Resolver) ->
 
 
 def _facade(names: dict[str, Symbol], bundles: dict[str, _Bundle]) -> ast.Module:
-    """Return a module that imports these names from where they are now."""
+    """Return a module that imports these names from the modules that define them now."""
     body: list[ast.stmt] = [
         _import_from(symbol, local, bundles) for local, symbol in sorted(names.items())
     ]
@@ -134,6 +157,7 @@ def _facade(names: dict[str, Symbol], bundles: dict[str, _Bundle]) -> ast.Module
 
 
 def _import_from(symbol: Symbol, local: str, bundles: dict[str, _Bundle]) -> ast.ImportFrom:
+    """Return the import of a symbol under a local name, after merging."""
     bundle = bundles.get(symbol.module)
     if bundle is None:
         home, name = symbol
@@ -146,8 +170,12 @@ def _import_from(symbol: Symbol, local: str, bundles: dict[str, _Bundle]) -> ast
     return ast.ImportFrom(home, [ast.alias(name, local if local != name else None)], 0)
 
 
+def _import_module(module: str, local: str) -> ast.Import:
+    return ast.Import([ast.alias(module, local if local != module else None)])
+
+
 class _Bundle:
-    """A merged module: the names of everything in it."""
+    """A merged module in the making: it gives each symbol its name."""
 
     def __init__(
         self, name: str, modules: list[str], trees: dict[str, ast.Module], resolver: Resolver
@@ -157,23 +185,24 @@ class _Bundle:
         self._trees = trees
         self._resolver = resolver
         self._names: dict[Symbol, str] = {}
-        # Names that would mean something else in a function, and those of other modules.
+        # Names that no symbol gets: a local name would hide it, and it would hide a built-in.
         self._taken = {name for module in modules for name in local_names(trees[module])}
         self._taken.update(dir(builtins))
-        # What other modules and bundles define.
+        # Symbols that other modules define; the bundle imports them.
         self._foreign: list[Symbol] = []
         for module in modules:
             for own in sorted(resolver.defined[module] - {LAZY, _LOADER}):
                 self._add(Symbol(module, own))
 
     def name_of(self, symbol: Symbol) -> str:
-        """Return the name that stands for this symbol everywhere in the merged module."""
+        """Return the name of this symbol in the bundle; a new one is imported."""
         if symbol not in self._names:
             self._add(symbol)
             self._foreign.append(symbol)
         return self._names[symbol]
 
     def _add(self, symbol: Symbol) -> None:
+        """Give the symbol its own name, with a number if that is taken."""
         wanted = name = symbol.name or symbol.module
         number = 1
         while name in self._taken:
@@ -183,7 +212,7 @@ class _Bundle:
         self._names[symbol] = name
 
     def tree(self, bundles: dict[str, _Bundle]) -> ast.Module:
-        """Return the merged module."""
+        """Return the code of the bundle: its imports, and the modules one after the other."""
         body: list[ast.stmt] = []
         for module in self._modules:
             tree = self._trees[module]
@@ -195,13 +224,15 @@ class _Bundle:
             if symbol.name:
                 imports.append(_import_from(symbol, local, bundles))
             else:
-                short = None if local == symbol.module else local
-                imports.append(ast.Import([ast.alias(symbol.module, short)]))
+                imports.append(_import_module(symbol.module, local))
         return ast.Module(imports + body, [])
 
 
 def _is_merged(node: ast.stmt) -> bool:
-    """Return whether a statement stays: lazy names, imports and texts do not."""
+    """Return whether a bundle gets this statement of a module.
+
+    It does not get imports and lazy names, which are resolved, and texts without a use.
+    """
     if isinstance(node, ast.Assign):
         return ast.unparse(node.targets[0]) not in (LAZY, _LOADER)
     if isinstance(node, ast.Expr):
@@ -210,7 +241,7 @@ def _is_merged(node: ast.stmt) -> bool:
 
 
 class _Mover(ScopedTransformer):
-    """Rewrites a module after others have moved."""
+    """Rewrites the names of one module; subclasses decide what becomes of them."""
 
     def __init__(self, module: str, resolver: Resolver, bundles: dict[str, _Bundle]) -> None:
         super().__init__()
@@ -219,25 +250,26 @@ class _Mover(ScopedTransformer):
         self._bundles = bundles
 
     def _imported(self, node: ast.Import | ast.ImportFrom) -> list[tuple[str, Symbol]]:
-        """Return the local names of an import, with the symbols of these packages or others."""
+        """Return the local names of an import, with their symbols in any package."""
         return [
             (local, self._resolver.find(home, name) or Symbol(home, name))
             for local, (home, name) in self._resolver.imported(self._module, node)
         ]
 
     def _meaning(self, name: str) -> Symbol | None:
-        """Return what a name at this place stands for, unless it is local or built in."""
+        """Return the symbol of a name at this place; None if it is local or built in."""
         if self.is_local(name):
             return self.imported_here(name)
         return self._resolver.find_or_external(self._module, name)
 
     def _module_of(self, node: ast.expr) -> str:
-        """Return the merged module that a name at this place stands for, or ""."""
+        """Return the module to be merged that is the value of a name at this place, or ""."""
         symbol = self._meaning(node.id) if isinstance(node, ast.Name) else None
         merged = symbol is not None and not symbol.name and symbol.module in self._bundles
         return symbol.module if symbol is not None and merged else ""
 
     def _attribute(self, module: str, name: str) -> Symbol:
+        """Return the symbol of `module.name`."""
         found = self._resolver.find(module, name)
         if found is None:
             raise ValueError(f"{self._module} uses {module}.{name}, which does not exist")
@@ -245,7 +277,7 @@ class _Mover(ScopedTransformer):
 
 
 class _Inside(_Mover):
-    """Rewrites a module that is merged itself."""
+    """Rewrites a module for its bundle."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         symbol = self._meaning(node.id)
@@ -277,10 +309,11 @@ class _Inside(_Mover):
         return super()._visit_function(node)
 
     def _own(self, name: str) -> str:
+        """Return the name in the bundle of something that this module defines."""
         return self._bundles[self._module].name_of(Symbol(self._module, name))
 
     def locals_of(self, node: Function) -> dict[str, Symbol | None]:
-        """Return the names of a function; those that it imports from merged modules are aliases."""
+        """Return the local names; those imported from merged modules become names of the bundle."""
         found = super().locals_of(node)
         for each in ast.walk(node):
             if isinstance(each, _IMPORTS):
@@ -296,7 +329,7 @@ class _Inside(_Mover):
         return self._visit_import(node)
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> ast.AST | list[ast.stmt] | None:
-        if self.at_top:  # one in a `try`: of a module that may be missing
+        if self.at_top:  # an import in a `try`, because the module may be missing
             return node
         kept: list[ast.stmt] = []
         for local, symbol in self._imported(node):
@@ -305,13 +338,12 @@ class _Inside(_Mover):
             if symbol.name or "." in symbol.module:
                 kept.append(_import_from(symbol, local, self._bundles))
             else:
-                short = None if local == symbol.module else local
-                kept.append(ast.Import([ast.alias(symbol.module, short)]))
+                kept.append(_import_module(symbol.module, local))
         return kept or None
 
 
 class _Outside(_Mover):
-    """Rewrites a module that stays: it imports from the merged ones."""
+    """Rewrites the imports of a module that stays: they become imports from bundles."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         module = self._module_of(node.value)
@@ -321,7 +353,7 @@ class _Outside(_Mover):
         return self.generic_visit(node)
 
     def locals_of(self, node: Function) -> dict[str, Symbol | None]:
-        """Return the names of a function; it may import modules that are merged."""
+        """Return the local names, with the symbols of those that are imported."""
         found = super().locals_of(node)
         for each in ast.walk(node):
             if isinstance(each, _IMPORTS):
