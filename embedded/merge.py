@@ -13,22 +13,28 @@ There are three kinds of modules afterwards:
   everything that the program can use of it.
 - All other modules stay, because they are loaded late or never. They import from the bundles.
 
-In a bundle, each symbol (a name and the module that defines it) has exactly one name, which is
-different from all other globals of the bundle, all local names in it and all built-ins. So code can
-be moved into the bundle statement by statement, in the order in which Python would have executed
-the modules, with these names in place of imported ones and of `module.name`. A merged module is
-no object anymore, so code that passes a module on cannot be merged: the build fails.
+In a bundle, each symbol (a name and the module that defines it) has exactly one name. It is
+different from all other globals of the bundle, from all built-ins, and from the local names
+wherever the symbol is used. It is the name from the module if possible, because errors show the
+names of classes. So code can be moved into the bundle statement by statement, in the order in which
+Python would have executed the modules, with these names in place of imported ones and of
+`module.name`. A merged module is not an object anymore, so code that passes a module on cannot be
+merged: the build fails.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+from typing import TYPE_CHECKING
 
 from .flatten import bottom_up
 from .fold import absolute
-from .names import Function, Resolver, ScopedTransformer, Symbol, local_names
+from .names import Function, Resolver, ScopedTransformer, Symbol, local_names, own_nodes
 from .reach import LAZY, lazy_homes
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 MERGED = "merged"  # the name of the module in each package
 _LOADER = "__getattr__"  # of a module: loads its lazy names
@@ -60,8 +66,19 @@ def _bundles(
         by_package.setdefault(module.split(".")[0], []).append(module)
     found: dict[str, _Bundle] = {}
     for package, inside in by_package.items():
-        found.update(dict.fromkeys(inside, _Bundle(f"{package}.{MERGED}", inside, trees, resolver)))
+        hidden = {name for module in inside for name in _hidden(module, trees, resolver, modules)}
+        bundle = _Bundle(f"{package}.{MERGED}", inside, trees, resolver, hidden)
+        found.update(dict.fromkeys(inside, bundle))
     return found
+
+
+def _hidden(
+    module: str, trees: dict[str, ast.Module], resolver: Resolver, merged: list[str]
+) -> set[str]:
+    """Return the names of symbols that are used where a local name is the same."""
+    search = _HiddenNames(module, resolver, merged)
+    search.visit(trees[module])
+    return search.found
 
 
 def _always_loaded(
@@ -178,16 +195,21 @@ class _Bundle:
     """A merged module in the making: it gives each symbol its name."""
 
     def __init__(
-        self, name: str, modules: list[str], trees: dict[str, ast.Module], resolver: Resolver
+        self,
+        name: str,
+        modules: list[str],
+        trees: dict[str, ast.Module],
+        resolver: Resolver,
+        hidden: set[str],
     ) -> None:
         self.name = name
         self._modules = modules
         self._trees = trees
         self._resolver = resolver
         self._names: dict[Symbol, str] = {}
-        # Names that no symbol gets: a local name would hide it, and it would hide a built-in.
-        self._taken = {name for module in modules for name in local_names(trees[module])}
-        self._taken.update(dir(builtins))
+        # Names that no symbol gets anymore: a local name would hide it, or it would hide another.
+        self._taken = {*hidden, *dir(builtins)}
+        self._locals = {name for module in modules for name in local_names(trees[module])}
         # Symbols that other modules define; the bundle imports them.
         self._foreign: list[Symbol] = []
         for module in modules:
@@ -205,7 +227,7 @@ class _Bundle:
         """Give the symbol its own name, with a number if that is taken."""
         wanted = name = symbol.name or symbol.module
         number = 1
-        while name in self._taken:
+        while name in self._taken or (number > 1 and name in self._locals):
             number += 1
             name = f"{wanted}_{number}"
         self._taken.add(name)
@@ -243,11 +265,21 @@ def _is_merged(node: ast.stmt) -> bool:
 class _Mover(ScopedTransformer):
     """Rewrites the names of one module; subclasses decide what becomes of them."""
 
-    def __init__(self, module: str, resolver: Resolver, bundles: dict[str, _Bundle]) -> None:
+    def __init__(self, module: str, resolver: Resolver, merged: Container[str]) -> None:
         super().__init__()
         self._module = module
         self._resolver = resolver
-        self._bundles = bundles
+        self._merged = merged
+
+    def locals_of(self, node: Function) -> dict[str, Symbol | None]:
+        """Return the local names, with the symbols of those imported from modules to be merged."""
+        found = super().locals_of(node)
+        for each in own_nodes(node.body):
+            if isinstance(each, _IMPORTS):
+                for local, symbol in self._imported(each):
+                    if symbol.module in self._merged:
+                        found[local] = symbol
+        return found
 
     def _imported(self, node: ast.Import | ast.ImportFrom) -> list[tuple[str, Symbol]]:
         """Return the local names of an import, with their symbols in any package."""
@@ -265,7 +297,7 @@ class _Mover(ScopedTransformer):
     def _module_of(self, node: ast.expr) -> str:
         """Return the module to be merged that is the value of a name at this place, or ""."""
         symbol = self._meaning(node.id) if isinstance(node, ast.Name) else None
-        merged = symbol is not None and not symbol.name and symbol.module in self._bundles
+        merged = symbol is not None and not symbol.name and symbol.module in self._merged
         return symbol.module if symbol is not None and merged else ""
 
     def _attribute(self, module: str, name: str) -> Symbol:
@@ -276,8 +308,34 @@ class _Mover(ScopedTransformer):
         return found
 
 
+class _HiddenNames(_Mover):
+    """Finds symbols that are used where their own name is that of something local."""
+
+    def __init__(self, module: str, resolver: Resolver, merged: Container[str]) -> None:
+        super().__init__(module, resolver, merged)
+        self.found: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        self._note(self._meaning(node.id))
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        module = self._module_of(node.value)
+        self._note(self._attribute(module, node.attr) if module else None)
+        return self.generic_visit(node)
+
+    def _note(self, symbol: Symbol | None) -> None:
+        name = "" if symbol is None else symbol.name or symbol.module
+        if self.is_hidden(name):
+            self.found.add(name)
+
+
 class _Inside(_Mover):
     """Rewrites a module for its bundle."""
+
+    def __init__(self, module: str, resolver: Resolver, bundles: dict[str, _Bundle]) -> None:
+        super().__init__(module, resolver, bundles)
+        self._bundles = bundles
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         symbol = self._meaning(node.id)
@@ -312,16 +370,6 @@ class _Inside(_Mover):
         """Return the name in the bundle of something that this module defines."""
         return self._bundles[self._module].name_of(Symbol(self._module, name))
 
-    def locals_of(self, node: Function) -> dict[str, Symbol | None]:
-        """Return the local names; those imported from merged modules become names of the bundle."""
-        found = super().locals_of(node)
-        for each in ast.walk(node):
-            if isinstance(each, _IMPORTS):
-                for local, symbol in self._imported(each):
-                    if symbol.module in self._bundles:
-                        found[local] = symbol
-        return found
-
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt] | None:
         return self._visit_import(node)
 
@@ -345,20 +393,16 @@ class _Inside(_Mover):
 class _Outside(_Mover):
     """Rewrites the imports of a module that stays: they become imports from bundles."""
 
+    def __init__(self, module: str, resolver: Resolver, bundles: dict[str, _Bundle]) -> None:
+        super().__init__(module, resolver, bundles)
+        self._bundles = bundles
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         module = self._module_of(node.value)
         if module:
             symbol = self._attribute(module, node.attr)
             node.attr = self._bundles[symbol.module].name_of(symbol)
         return self.generic_visit(node)
-
-    def locals_of(self, node: Function) -> dict[str, Symbol | None]:
-        """Return the local names, with the symbols of those that are imported."""
-        found = super().locals_of(node)
-        for each in ast.walk(node):
-            if isinstance(each, _IMPORTS):
-                found.update(self._imported(each))
-        return found
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
         return [

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .fold import absolute
 from .reach import lazy_homes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 Comprehension: TypeAlias = "ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp"
@@ -82,13 +85,21 @@ def _defined_by(tree: ast.Module) -> set[str]:
     return bound([node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))])
 
 
+def own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Return all nodes of these statements, without those in functions, classes and so on."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            todo.extend(ast.iter_child_nodes(node))
+
+
 def bound(body: list[ast.stmt]) -> set[str]:
     """Return the names that these statements bind in their own scope."""
     found: set[str] = set()
     outer: set[str] = set()
-    todo: list[ast.AST] = list(body)
-    while todo:
-        node = todo.pop()
+    for node in own_nodes(body):
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -99,8 +110,6 @@ def bound(body: list[ast.stmt]) -> set[str]:
             found.add(node.name)
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             outer.update(node.names)
-        if not isinstance(node, _SCOPES):
-            todo.extend(ast.iter_child_nodes(node))
         elif isinstance(node, _COMPREHENSIONS):
             found.update(
                 each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)
@@ -153,6 +162,10 @@ class ScopedTransformer(ast.NodeTransformer):
     def is_local(self, name: str) -> bool:
         """Return whether a function around this place binds the name."""
         return any(name in scope for scope in self._scopes)
+
+    def is_hidden(self, name: str) -> bool:
+        """Return whether a function around this place binds the name other than by an import."""
+        return any(name in scope and scope[name] is None for scope in self._scopes)
 
     def imported_here(self, name: str) -> Symbol | None:
         """Return what a local name is imported from, if `locals_of` said so."""
