@@ -8,8 +8,9 @@
 The sources are changed in steps, and the core runs without them as well: strip.py removes what
 MicroPython would load and never use, fold.py replaces constants by their values, reach.py leaves
 out what the programs cannot reach, if they are given, and flatten.py makes imports shallow. For
-programs, merge.py makes one module of many instead, and in compiled builds texts.py moves texts to
-a file, rename.py shortens names and rank.py puts the most frequent ones first.
+programs, merge.py makes one module of many instead. In compiled builds for programs, texts.py moves
+texts to a file, rename.py shortens names and rank.py puts the most frequent ones first; modules to
+be frozen have their names and texts in flash.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ ADAPTERS = "natsproto/adapters/"
 DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
 MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
-#: What the short names in a traceback stand for; not for the device.
+#: The short names and what they replace: to read tracebacks, and not for the device.
 NAMES = "names.txt"
 
 
@@ -84,7 +85,8 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
     """Return the sources for a device by their paths; only what `programs` reach, if there are any.
 
     The programs are the sources of the modules that the device will run.
-    small: with all that saves memory if code is not run from flash, for programs
+    small: for programs, also save memory in ways that make no sense for frozen modules, whose
+    names and texts are in flash
     """
     paths: dict[str, str] = {}
     trees: dict[str, ast.Module] = {}
@@ -137,16 +139,23 @@ def build(output: Path, programs: list[str] | None = None) -> list[str]:
     """Write compiled modules and their package.json below a directory; return their paths."""
     compiled: list[str] = []
     for name in write_sources(output, programs or [], small=True):
-        if not name.endswith(".py"):
-            if name != NAMES:
-                compiled.append(name)
-            continue
         source = output / name
-        compile_module(source, name)
-        source.unlink()
-        compiled.append(name[:-3] + ".mpy")
+        if name == NAMES:
+            source.replace(names_path(output))
+        elif name.endswith(".py"):
+            compile_module(source, name)
+            source.unlink()
+            compiled.append(name[:-3] + ".mpy")
+        else:
+            compiled.append(name)
     (output / MANIFEST.name).write_text(manifest(compiled), encoding="utf-8")
     return compiled
+
+
+def names_path(output: Path) -> Path:
+    """Return where the short names are listed: beside the directory, which is copied as a whole."""
+    whole = output.resolve()
+    return whole.with_name(f"{whole.name}-{NAMES}")
 
 
 def compile_module(source: Path, name: str) -> Path:
@@ -189,7 +198,7 @@ def main() -> None:
         make = prepare if chosen.source else build
         files = make(chosen.output, programs)
         size = sum((chosen.output / name).stat().st_size for name in files)
-        print(f"{len(files)} modules, {size / 1024:.0f} KiB in {chosen.output}")
+        print(f"{len(files)} files, {size / 1024:.0f} KiB in {chosen.output}")
 
 
 if __name__ == "__main__":

@@ -13,16 +13,17 @@ import ast
 FUTURE = "__future__"
 # Methods that no code on a device calls: there is no pickle.
 _UNUSED = ("__reduce__", "__dir__")
-_SHOWN = ("__repr__",)
+# Methods that only show objects to people.
+_SHOWING = ("__repr__",)
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
 def strip(trees: list[ast.Module], *, small: bool = False) -> None:
     """Remove what a device does not need from these modules, which are all that it has.
 
-    small: also what only shows objects
+    small: also remove the methods that only show objects to people
     """
-    remover = _Remover(_UNUSED + _SHOWN if small else _UNUSED)
+    remover = _Remover(_UNUSED + _SHOWING if small else _UNUSED)
     for tree in trees:
         remover.visit(tree)
     stripper = _Stripper(_slot_readers(trees))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from embedded.build import ROOT, build, device_files, transform
+from embedded.build import ROOT, build, device_files, prepare, transform
 from embedded.merge import merge
 from embedded.rank import rank
 from embedded.rename import rename
@@ -285,9 +285,24 @@ def test_a_small_build_runs_on_python_as_well(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_the_texts_are_in_the_package(tmp_path):
-    files = build(tmp_path, [PROGRAM])
+def test_the_texts_are_in_the_package_and_the_names_are_beside_it(tmp_path):
+    output = tmp_path / "device"
+    files = build(output, [PROGRAM])
     assert FILE in files
-    assert FILE in (tmp_path / "package.json").read_text()
+    assert FILE in (output / "package.json").read_text()
     assert "natsproto/merged.mpy" in files
-    assert "connect\n" not in (tmp_path / "names.txt").read_text().split()
+    assert sorted(path.name for path in output.glob("*")) == ["natsproto", "package.json"]
+    long = [line.split()[1] for line in (tmp_path / "device-names.txt").read_text().splitlines()]
+    assert "take_effects" in long
+    assert "connect" not in long
+
+
+def test_modules_to_be_frozen_are_merged_but_keep_names_texts_and_rules(tmp_path):
+    """Those are in flash then, and a frozen package cannot contain other files."""
+    files = prepare(tmp_path, [PROGRAM])
+    assert all(path.endswith(".py") for path in files)
+    merged = (tmp_path / "natsproto/merged.py").read_text()
+    assert "no server could be reached: %s" in merged
+    assert "def take_effects" in merged
+    assert "text_of" not in merged
+    assert "'SUBJ-4'" in merged
