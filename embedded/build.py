@@ -7,7 +7,10 @@
 
 The sources are changed in steps, and the core runs without them as well: strip.py removes what
 MicroPython would load and never use, fold.py replaces constants by their values, reach.py leaves
-out what the programs cannot reach, if they are given, and flatten.py makes imports shallow.
+out what the programs cannot reach, if they are given, and flatten.py makes imports shallow. For
+programs, merge.py makes one module of many instead. In compiled builds for programs, texts.py moves
+texts to a file, rename.py shortens names and rank.py puts the most frequent ones first; modules to
+be frozen have their names and texts in flash.
 """
 
 from __future__ import annotations
@@ -21,8 +24,13 @@ from pathlib import Path
 
 from .flatten import flatten
 from .fold import fold
+from .merge import merge
+from .rank import rank
 from .reach import reach
+from .rename import rename
 from .strip import FUTURE, strip
+from .texts import FILE as TEXTS
+from .texts import move_texts
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("natsproto", "jetstream")
@@ -43,6 +51,8 @@ ADAPTERS = "natsproto/adapters/"
 DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
 MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
+#: The short names and what they replace: to read tracebacks, and not for the device.
+NAMES = "names.txt"
 
 
 def device_files() -> list[str]:
@@ -71,10 +81,12 @@ def version() -> str:
     return names["VERSION"]
 
 
-def transform(programs: list[str]) -> dict[str, str]:
+def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
     """Return the sources for a device by their paths; only what `programs` reach, if there are any.
 
     The programs are the sources of the modules that the device will run.
+    small: for programs, also save memory in ways that make no sense for frozen modules, whose
+    names and texts are in flash
     """
     paths: dict[str, str] = {}
     trees: dict[str, ast.Module] = {}
@@ -85,24 +97,33 @@ def transform(programs: list[str]) -> dict[str, str]:
         module = module.removesuffix(".__init__")
         trees[module] = tree
         paths[module] = path
-    strip(list(trees.values()))
+    strip(list(trees.values()), small=small and bool(programs))
     fold(trees)
+    files: dict[str, str] = {}
     if programs:
-        trees = reach(trees, [ast.parse(program) for program in programs])
-    flatten(trees)
-    return {
-        paths[module]: ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-        for module, tree in trees.items()
-    }
+        parsed = [ast.parse(program) for program in programs]
+        trees = merge(reach(trees, parsed), parsed)
+        if small:
+            files[TEXTS] = move_texts(trees)
+            short = rename(trees, parsed)
+            files[NAMES] = "".join(f"{new} {old}\n" for old, new in sorted(short.items()))
+            for tree in trees.values():
+                rank(tree)
+    else:
+        flatten(trees)
+    for module, tree in trees.items():
+        path = paths.get(module, module.replace(".", "/") + ".py")
+        files[path] = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return files
 
 
-def write_sources(output: Path, programs: list[str]) -> list[str]:
+def write_sources(output: Path, programs: list[str], *, small: bool = False) -> list[str]:
     """Write the transformed modules below a directory; return their paths."""
-    sources = transform(programs)
+    sources = transform(programs, small=small)
     for name, source in sources.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(source, encoding="utf-8")
+        target.write_text(source, encoding="utf-8", newline="\n")
     return list(sources)
 
 
@@ -117,13 +138,24 @@ def prepare(output: Path, programs: list[str] | None = None) -> list[str]:
 def build(output: Path, programs: list[str] | None = None) -> list[str]:
     """Write compiled modules and their package.json below a directory; return their paths."""
     compiled: list[str] = []
-    for name in write_sources(output, programs or []):
+    for name in write_sources(output, programs or [], small=True):
         source = output / name
-        compile_module(source, name)
-        source.unlink()
-        compiled.append(name[:-3] + ".mpy")
+        if name == NAMES:
+            source.replace(names_path(output))
+        elif name.endswith(".py"):
+            compile_module(source, name)
+            source.unlink()
+            compiled.append(name[:-3] + ".mpy")
+        else:
+            compiled.append(name)
     (output / MANIFEST.name).write_text(manifest(compiled), encoding="utf-8")
     return compiled
+
+
+def names_path(output: Path) -> Path:
+    """Return where the short names are listed: beside the directory, which is copied as a whole."""
+    whole = output.resolve()
+    return whole.with_name(f"{whole.name}-{NAMES}")
 
 
 def compile_module(source: Path, name: str) -> Path:
@@ -166,7 +198,7 @@ def main() -> None:
         make = prepare if chosen.source else build
         files = make(chosen.output, programs)
         size = sum((chosen.output / name).stat().st_size for name in files)
-        print(f"{len(files)} modules, {size / 1024:.0f} KiB in {chosen.output}")
+        print(f"{len(files)} files, {size / 1024:.0f} KiB in {chosen.output}")
 
 
 if __name__ == "__main__":

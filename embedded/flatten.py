@@ -13,7 +13,7 @@ from .fold import absolute
 from .reach import lazy_homes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 #: The modules that programs import; all others are imported by these, or later.
 ENTRIES = ("natsproto", "natsproto.adapters.micropython", "jetstream.context")
@@ -23,10 +23,18 @@ def flatten(trees: dict[str, ast.Module]) -> None:
     """Let the entries begin with the imports of all modules that they need, in order."""
     for entry in ENTRIES:
         if entry in trees:
-            order: list[str] = []
-            _visit(entry, trees, order, set())
+            order = bottom_up([entry], trees)
             imports = [ast.Import([ast.alias(name)]) for name in order if name != entry]
             trees[entry].body[:0] = imports
+
+
+def bottom_up(entries: Iterable[str], trees: dict[str, ast.Module]) -> list[str]:
+    """Return these modules and all that they import, each after those that it imports."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for entry in entries:
+        _visit(entry, trees, order, seen)
+    return order
 
 
 def _visit(module: str, trees: dict[str, ast.Module], order: list[str], seen: set[str]) -> None:

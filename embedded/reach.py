@@ -14,7 +14,8 @@ import ast
 
 from .fold import absolute
 
-_LAZY = "_HOMES"  # a text with the lazy names of a package, see natsproto/lazy.py
+#: A text with the lazy names of a package, see natsproto/lazy.py.
+LAZY = "_HOMES"
 
 
 def reach(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, ast.Module]:
@@ -61,7 +62,7 @@ class _Search:
             names = _defined(node)
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._follow_import(node, module, tree, top=True)
-            elif names == [_LAZY]:
+            elif names == [LAZY]:
                 self._follow_lazy(node, module)
             elif names is None or [name for name in names if self.keeps(module, name)]:
                 self._keep(node, module, tree)
@@ -169,7 +170,7 @@ def lazy_homes(tree: ast.Module) -> dict[str, str]:
     return {
         name: home
         for node in tree.body
-        if _defined(node) == [_LAZY]
+        if _defined(node) == [LAZY]
         for home, names in _read_lazy(node)
         for name in names
     }
@@ -194,7 +195,7 @@ def _prune(tree: ast.Module, search: _Search, module: str) -> ast.Module:
             ]
             if node.names:
                 body.append(node)
-        elif names == [_LAZY]:
+        elif names == [LAZY]:
             body.append(_prune_lazy(node, search, module))
         elif names is None or [name for name in names if search.keeps(module, name)]:
             body.append(_prune_class(node, search) if isinstance(node, ast.ClassDef) else node)

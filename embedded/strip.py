@@ -13,11 +13,19 @@ import ast
 FUTURE = "__future__"
 # Methods that no code on a device calls: there is no pickle.
 _UNUSED = ("__reduce__", "__dir__")
+# Methods that only show objects to people.
+_SHOWING = ("__repr__",)
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
-def strip(trees: list[ast.Module]) -> None:
-    """Remove what a device does not need from these modules, which are all that it has."""
+def strip(trees: list[ast.Module], *, small: bool = False) -> None:
+    """Remove what a device does not need from these modules, which are all that it has.
+
+    small: also remove the methods that only show objects to people
+    """
+    remover = _Remover(_UNUSED + _SHOWING if small else _UNUSED)
+    for tree in trees:
+        remover.visit(tree)
     stripper = _Stripper(_slot_readers(trees))
     for tree in trees:
         stripper.visit(tree)
@@ -42,6 +50,21 @@ def _reads_slots(node: ast.ClassDef) -> bool:
     return any(
         isinstance(each, ast.Attribute) and each.attr == "__slots__" for each in ast.walk(node)
     )
+
+
+class _Remover(ast.NodeTransformer):
+    """Removes methods."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        return None if node.name in self._names else node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
 
 
 class _Stripper(ast.NodeTransformer):
@@ -78,8 +101,8 @@ class _Stripper(ast.NodeTransformer):
             node.args[_DOC] = ast.Constant("")
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
-        return None if node.name in _UNUSED else self._without_docstring(node)
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._without_docstring(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         return self._without_docstring(node)

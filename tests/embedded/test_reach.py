@@ -128,7 +128,7 @@ def test_a_program_of_the_core_leaves_jetstream_out():
     program = "from natsproto.adapters.micropython import connect\nconnect('').publish"
     found = transform([program])
     assert not [path for path in found if path.startswith("jetstream")]
-    client = found["natsproto/client.py"]
-    assert "def publish" in client
-    assert "def request_many" not in client
+    merged = found["natsproto/merged.py"]
+    assert "def publish" in merged
+    assert "def request_many" not in merged
     assert "request_many" in transform([])["natsproto/client.py"]

@@ -20,6 +20,7 @@ DIALOGUES = [  # function of a module of live/, at least so many checks
     ("core.large", 1),
     ("core.requests", 5),
     ("core.run", 1),
+    ("core.failing", 2),
     ("core.refused", 4),
     ("core.canceled", 2),
     ("core.reconnect", 10),

@@ -6,7 +6,7 @@ from harness import check
 from network import dial, host_line
 
 from natsproto.adapters.micropython import tls_context
-from natsproto.errors import ConnectFailed, NoResponders, TimeoutExpired
+from natsproto.errors import ConnectFailed, InvalidSubject, NoResponders, TimeoutExpired
 from natsproto.events import Connected, Disconnected
 
 
@@ -90,6 +90,30 @@ async def run(url):
     await client.drain()
     await runner
     check("callbacks", sorted(seen), [b"%d" % i for i in range(10)])
+
+
+async def failing(url):
+    """Errors of callbacks reach on_error, and errors have texts: builds change both."""
+    failed = []
+    async with dial(url) as client:
+        sub = await client.subscribe("work")
+
+        async def work(msg):
+            raise ValueError(msg.data)
+
+        async def on_error(msg, error):
+            failed.append((msg.data, type(error).__name__))
+
+        runner = asyncio.create_task(sub.run(work, on_error=on_error))
+        await client.publish("work", b"1")
+        await client.publish("work", b"2")
+        await sub.drain()
+        await runner
+        check("on_error", failed, [(b"1", "ValueError"), (b"2", "ValueError")])
+        try:
+            await client.publish("two words", b"")
+        except InvalidSubject as error:
+            check("text", str(error).startswith("subject 'two words' contains a space"), True)
 
 
 async def refused(url):
