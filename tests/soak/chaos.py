@@ -105,6 +105,7 @@ class Chaos:
             work = Work(clients)
             stack.enter_context(work.trace.tap())
             await work.start()
+            await work.settle()
             begin = time.monotonic()
             names: list[str] = []
             while len(recoveries) < rounds and time.monotonic() - begin < seconds:

@@ -218,11 +218,23 @@ class Work:
     # Between faults, and at the end
 
     async def settle(self) -> float:
-        """Wait until all readers have what was acknowledged up to now; return how long it took."""
+        """Wait until a write succeeds, and the readers have all before it; return how long."""
+        begin = time.monotonic()
+        known = self.last_seq
+        while self.last_seq == known:
+            self._check_tasks(self._tasks + self._writers)
+            if time.monotonic() > begin + PATIENCE:
+                raise AssertionError(f"stuck: no publish is acknowledged for {PATIENCE} s")
+            await asyncio.sleep(0.05)
+        await self._catch_up()
+        return time.monotonic() - begin
+
+    async def _catch_up(self) -> None:
+        """Wait until all readers have what was acknowledged up to now."""
         begin = time.monotonic()
         target = self.last_seq
         while any(reader.last < target for reader in self.readers):
-            self._check_tasks()
+            self._check_tasks(self._tasks)
             if time.monotonic() > begin + PATIENCE:
                 late = [(each.name, each.last) for each in self.readers if each.last < target]
                 raise AssertionError(f"stuck: {late} of {target} after {PATIENCE} s")
@@ -231,15 +243,14 @@ class Work:
         for reader in self.readers:
             self._late[reader.name] |= set(range(self._settled + 1, target + 1)) - reader.seen
         self._settled = target
-        return time.monotonic() - begin
 
     def explanations(self) -> list[str]:
         """Return where messages were that had not arrived when later ones had."""
         found = [(each, late) for each, late in self._late.items() if late and each != "ordered"]
         return [f"{name}: {self.trace.explain(name, late)}" for name, late in found]
 
-    def _check_tasks(self) -> None:
-        for task in self._tasks + self._writers:
+    def _check_tasks(self, tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
             if task.done():
                 raise AssertionError(f"{task.get_coro()} ended: {task.exception()!r}")
 
@@ -249,8 +260,7 @@ class Work:
         await asyncio.gather(*self._writers)
         info = await until_done(self.stream.info)
         self.last_seq = info.state.last_seq
-        with suppress(AssertionError):
-            await self.settle()
+        await self._catch_up()
         sequences = await self._read_back(info.state.messages)
         await self._redelivered(sequences)
         complaints = self.odd + [odd for reader in self.readers for odd in reader.odd]
@@ -299,6 +309,8 @@ class Work:
     async def _check_bucket(self) -> list[str]:
         complaints = []
         for key, history in self.puts.items():
+            if not any(acked for _, acked in history):
+                continue  # it may not exist
             entry = await until_done(lambda key=key: self.bucket.get(key))
             if entry.value not in possible(history):
                 complaints.append(f"X4: {key} is {entry.value!r}, after {history[-3:]}")
