@@ -16,7 +16,7 @@ with different starts or ends is divided into segments, each of which has other 
 from __future__ import annotations
 
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import cut_middle, shorten
@@ -49,9 +49,10 @@ def time_of(settings: Settings, name: str, stream: str, subject: str = "") -> Ti
 
 def _value(settings: Settings, name: str, stream: str, subject: str) -> Any:
     value: Any = settings.get(name)
-    if isinstance(value, dict):
-        value = value.get(stream)
-    return value.get(subject) if isinstance(value, dict) else value
+    for key in (stream, subject):
+        if isinstance(value, dict):
+            value = cast("dict[str, Any]", value).get(key)
+    return value
 
 
 def subjects_of(settings: Settings) -> list[str]:
@@ -68,7 +69,8 @@ def _subjects_in(settings: Settings, name: str) -> list[str]:
     """Return the subjects that an option names."""
     value: Any = settings.get(name)
     inner: list[Any] = [*value.values()] if isinstance(value, dict) else []
-    return [subject for each in inner if isinstance(each, dict) for subject in each]
+    by_subject = [cast("dict[str, Any]", each) for each in inner if isinstance(each, dict)]
+    return [subject for each in by_subject for subject in each]
 
 
 def segments(bounds: Iterable[tuple[str, int, int]]) -> list[tuple[int, int, list[str]]]:

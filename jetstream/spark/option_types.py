@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, LocalError
@@ -106,16 +106,19 @@ def _timestamps(text: str) -> Any:
     return _by_stream(text, wanted, _timestamp)
 
 
+def _by_subject(value: Any, read: Callable[[str], Any]) -> Any:
+    """Read a value of a stream, or those of its subjects."""
+    if not isinstance(value, dict) or not value:
+        return read(str(cast("object", value)))
+    subjects = cast("dict[str, Any]", value)
+    return {_filter(subject): read(str(each)) for subject, each in subjects.items()}
+
+
 def _by_stream(text: str, wanted: str, read: Callable[[str], Any]) -> dict[str, Any]:
     """Parse JSON by stream, whose values may be JSON by subject."""
     try:
-        found: Any = json.loads(text)
-        return {
-            str(name): {_filter(subject): read(str(each)) for subject, each in value.items()}
-            if isinstance(value, dict) and value
-            else read(str(value))
-            for name, value in found.items()
-        }
+        found: dict[str, Any] = json.loads(text)
+        return {name: _by_subject(value, read) for name, value in found.items()}
     except ValueError as error:
         if isinstance(error, LocalError):
             raise
