@@ -1,13 +1,19 @@
 """Detection of messages that a range has lost: removed before they were read.
 
 Gaps are normal: a message may have been deleted, or a filter excludes it. A gap is a loss only if
-the stream begins after it when it is pulled. Later does not count: messages that are removed while
-rows wait for a slow query were read. So where gaps are expected, the first sequence of the stream
-is requested together with the pull; otherwise when a pull has a gap.
+the stream begins after it when it is pulled. So the state of the stream is requested as soon as a
+pull with a gap has ended, but its rows do not wait for the response. The request must not be later:
+messages that are removed while rows wait for a slow query were read. And it must not be earlier:
+whatever is removed between the request and the end of the pull would not be noticed.
 
-Three observations make most of these lookups unnecessary. A new consumer reports where it begins,
-which is later than requested if the stream begins later. A consumer counts its messages, and the
-count is too small if some were removed. And a stream without limits loses messages only by a purge.
+Messages that are removed just after the pull, but before the response, are reported as well, since
+nothing shows that they were delivered. The consumer's own count of messages does not: during a
+purge it still includes those that are gone.
+
+Two observations make some requests unnecessary. A new consumer reports where it begins, which is
+later than requested if the stream begins later. And a stream without limits loses messages only by
+a purge, so the first pull of its consumer needs no request, unless the consumer finds, then or
+later, that it has fewer messages than it had when it was created.
 """
 
 from __future__ import annotations
@@ -66,40 +72,62 @@ class PullWatch:
     def __init__(self, watch: LossWatch, part: Range, start: int, pending: int) -> None:
         self._watch = watch
         self._part = part
-        self._next = start  # the first sequence that was not delivered or skipped
+        self._first = start  # the first sequence that is not checked
+        self._count = 0  # of messages from there on
+        self._start: int | None = None  # that of a first pull without a request
         self._pending = pending  # of the new consumer
         self._pulls = 0
+        self._last = 0  # the last sequence that the request is about
         self._request: SnapshotRequest | None = None
 
     def began(self, first: int) -> None:
         """Check where a new consumer begins."""
-        if first > self._next:
-            self._watch.look(self._next, min(first, self._part.end) - 1)
+        if first > self._first:
+            self._watch.look(self._first, min(first, self._part.end) - 1)
 
     def requested(self) -> None:
-        """Look at the stream as it is when the pull that was just requested is answered."""
-        if self._part.sparse and (self._part.volatile or self._pulls):
-            self._request = self._watch.request()
+        """Count a pull that was requested."""
+        self._pulls += 1
 
     def pulled(self, count: int, last: int, total: int, pending: int) -> None:
-        """Check a pull of `count` messages up to sequence `last`.
+        """Check the pull before this one, and begin to check this one.
 
+        count    its number of messages
+        last     the sequence of the last of them
         total    the number of messages that the consumer has delivered
         pending  the number of those that it has left
         """
-        first, self._next = self._next, last + 1
-        self._pulls += 1
+        self._settle()
+        self._count += count
+        if not pending:
+            last = max(last, self._part.end - 1)  # the rest of the range has no messages
         missed = total + pending < self._pending
-        request, self._request = self._request, None
-        if last - first + 1 > count and (missed or not self._is_sure()):
-            self._watch.look(first, min(last, self._part.end - 1), request)
-        elif request is not None:
-            request.drop()
+        if missed and self._start is not None:
+            self._first, self._start = self._start, None
+        if last - self._first + 1 == self._count:
+            self._checked(last)
+        elif missed or not self._is_sure():
+            self._last = last
+            self._request = self._watch.request()
+        else:
+            self._start = self._first
+            self._checked(last)
 
     def ended(self) -> None:
-        """Check the rest of the range, of which the consumer has no messages."""
-        if self._next < self._part.end and not self._is_sure():
-            self._watch.look(self._next, self._part.end - 1)
+        """Check the last pull, and the rest of the range, of which the consumer has no messages."""
+        self._settle()
+        if self._first < self._part.end and not self._is_sure():
+            self._watch.look(self._first, self._part.end - 1)
+
+    def _settle(self) -> None:
+        if self._request is not None:
+            request, self._request = self._request, None
+            self._watch.look(self._first, min(self._last, self._part.end - 1), request)
+            self._checked(self._last)
+
+    def _checked(self, last: int) -> None:
+        self._first = last + 1
+        self._count = 0
 
     def _is_sure(self) -> bool:
         """Return whether a gap is normal: there is a filter, and nothing has removed messages."""

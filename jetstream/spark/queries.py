@@ -93,12 +93,6 @@ class SnapshotRequest:
         assert reply is not None
         return StreamSnapshot(StreamInfo.from_json(read_reply(reply.data)))
 
-    def drop(self) -> None:
-        """Ignore the response."""
-        with self._port.lock:
-            if not self._request.done:
-                self._session.connection.cancel(self._request)
-
 
 class StreamQueries:
     """Requests about one stream."""
