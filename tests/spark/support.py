@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import (
@@ -19,7 +20,7 @@ from jetstream.spark.source import BatchReader
 from jetstream.spark.stream import stream_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from jetstream.blocking import JetStream
     from natsproto.testing import Server
@@ -64,6 +65,19 @@ def rows_of(reader: Any, partitions: Any = None) -> list[dict[str, Any]]:
 
 def sequences(reader: Any, partitions: Any = None) -> list[int]:
     return [row["sequence"] for row in rows_of(reader, partitions)]
+
+
+def check_soon(look: Callable[[], Any], expected: Any) -> None:
+    """Wait until the server has processed acknowledgments, which it does not confirm."""
+    deadline = time.monotonic() + 10
+    while look() != expected and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert look() == expected
+
+
+def check_left(js: JetStream, stream: str, count: int) -> None:
+    """Check how many messages a stream has once the acknowledged ones are removed."""
+    check_soon(lambda: js.stream(stream).cached_info.state.messages, count)
 
 
 def fill(js: JetStream, name: str, count: int, *, subjects: int = 1, size: int = 8) -> None:

@@ -17,7 +17,7 @@ from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, N
 from natsproto.testing import Server, jwts
 from natsproto.testing.certificates import Certificates
 from tests.core import ROOT
-from tests.spark.support import make, query_reader, sequences
+from tests.spark.support import check_soon, make, query_reader, sequences
 
 SECRET = "hunter2"
 
@@ -195,5 +195,5 @@ def test_these_permissions_are_sufficient():
             found = sequences(reader, reader.partitions(start, end))
             assert found == ([1, 2, 3] if name == "pull" else [1, 2, 3, 4, 5, 6])
             reader.commit(end)
-        assert js.consumer("S", "C").cached_info.ack_floor.stream_seq == 6
+        check_soon(lambda: js.consumer("S", "C").cached_info.ack_floor.stream_seq, 6)
         assert js.stream("S").cached_info.state.messages == 0

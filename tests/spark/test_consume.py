@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
 
 import pytest
 
@@ -14,7 +13,7 @@ from jetstream.spark import consume
 from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidValue, PermissionDenied
 from natsproto.testing import Server
-from tests.spark.support import fill, make, query_reader, rows_of
+from tests.spark.support import check_left, check_soon, fill, make, query_reader, rows_of
 
 streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
 ALL = streaming.ReadAllAvailable()
@@ -52,11 +51,7 @@ def acked(js, name):
 
 
 def check_acked(js, name, floor, pending):
-    """Wait until the server has processed acknowledgments, which it does not confirm."""
-    deadline = time.monotonic() + 10
-    while acked(js, name) != (floor, pending) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert acked(js, name) == (floor, pending)
+    check_soon(lambda: acked(js, name), (floor, pending))
 
 
 def test_finished_batches_are_acknowledged(server, js, work):
@@ -72,10 +67,10 @@ def test_finished_batches_are_acknowledged(server, js, work):
     check_acked(js, work, 4, 4)
     found, last = step(reader, later)  # a request for the next offset: the batch before is finished
     assert found == [9, 10]
-    assert acked(js, work)[0] == 8
+    check_acked(js, work, 8, 2)
     assert step(reader, last) == ([], last)
     check_acked(js, work, 10, 0)
-    assert js.stream(work).cached_info.state.messages == 0
+    check_left(js, work, 0)
 
 
 def test_columns_about_deliveries(server, work):
@@ -115,7 +110,7 @@ def test_messages_of_a_dead_driver_are_redelivered(server, js, work):
         found += more
     assert found == [1, 2, 3, 4]
     again.latestOffset(end, ALL)
-    assert js.stream(work).cached_info.state.messages == 0
+    check_left(js, work, 0)
 
 
 def test_an_unlimited_batch_has_all_messages(server, work):
