@@ -15,6 +15,7 @@ import pytest
 
 from natsproto.compat.nats.aio.options import RawCredentials
 from natsproto.testing import Server
+from tests.compat.both import processed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ async def connect(nats: Any, url: str, **options: Any) -> Any:
 
 async def settle(nc: Any) -> None:
     """Return when what was published has arrived, and tasks that it wakes have run."""
-    await nc.flush()
+    await processed(nc)
     await asyncio.sleep(0.05)
 
 

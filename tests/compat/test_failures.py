@@ -15,15 +15,12 @@ from typing import Any
 import pytest
 
 from natsproto.testing import Server
+from tests.compat.both import processed, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 theirs: Any = pytest.importorskip("nats")
 ours: Any = importlib.import_module("natsproto.compat.nats")
 SOON = 5.0
-
-
-def run(program: Any, *args: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(program(*args), 30))
 
 
 def connect_raw(server: Server) -> socket.socket:
@@ -40,7 +37,7 @@ async def after_a_strange_message(nats: Any, server: Server) -> bool:
     """Return whether a subscriber still receives after a message whose reply is not UTF-8."""
     nc = await nats.connect(server.url)
     sub = await nc.subscribe("a")
-    await nc.flush()
+    await processed(nc)
     with connect_raw(server) as raw:
         raw.sendall(b"PUB a \xff 1\r\nx\r\nPUB a 2\r\nok\r\nPING\r\n")
         raw.recv(4096)
@@ -135,10 +132,10 @@ async def requests_in_flight(nats: Any, url: str) -> int:
     micro = importlib.import_module(nats.__name__ + ".micro")
     service = await micro.add_service(nc, name="worker", version="1.0.0")
     await service.add_endpoint(name="work", handler=work)
-    await nc.flush()
+    await processed(nc)
     waiting = [asyncio.create_task(client.request("work", timeout=2)) for _ in range(3)]
     await started.wait()
-    await client.flush()
+    await processed(client)
     await service.stop()
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     await nc.close()
@@ -256,7 +253,7 @@ async def members_that_start_at_once(nats: Any, url: str) -> int:
         tasks.append(asyncio.create_task(forward(msg)))
 
     await proxy.subscribe(f"{name}_API.>", cb=start)
-    await proxy.flush()
+    await processed(proxy)
     contexts = [nc.jetstream(prefix=f"{name}_API") for nc in clients]
     calls = [js.subscribe(name, queue="workers", stream=name) for js in contexts]
     subs = await asyncio.gather(*calls)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from natsproto.testing import Server
+from tests.compat.both import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +36,6 @@ def nats(request: pytest.FixtureRequest) -> Any:
     for name in ("errors", "aio.client", "js.api", "js.errors", "js.kv", "micro"):
         importlib.import_module(f"{request.param}.{name}")
     return package
-
-
-def run(program: Any, *args: Any) -> None:
-    asyncio.run(asyncio.wait_for(program(*args), 30))
 
 
 async def until(condition: Any) -> None:
