@@ -39,14 +39,6 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["nats", "natsproto.compat.nats"])
-def nats(request: pytest.FixtureRequest) -> Any:
-    package = pytest.importorskip(request.param)
-    for name in ("errors", "js.api", "js.errors", "micro.service"):
-        importlib.import_module(f"{request.param}.{name}")
-    return package
-
-
 def run(program: Any, nats: Any, server: Server) -> None:
     asyncio.run(asyncio.wait_for(program(nats, server.url, unique(nats, program)), 30))
     if nats.__name__ == "nats":

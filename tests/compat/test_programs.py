@@ -7,7 +7,6 @@ the layer. The programs use only the documented API of nats-py.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from tests.compat.both import run
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CLIENTS = ["nats", "natsproto.compat.nats"]
 SOON = 5.0
 
 
@@ -27,15 +25,6 @@ SOON = 5.0
 def server() -> Iterator[Server]:
     with Server(jetstream=True) as server:
         yield server
-
-
-@pytest.fixture(params=CLIENTS)
-def nats(request: pytest.FixtureRequest) -> Any:
-    """Return nats-py, or the layer, with all modules that the programs use."""
-    package = pytest.importorskip(request.param)
-    for name in ("errors", "aio.client", "js.api", "js.errors", "js.kv", "micro"):
-        importlib.import_module(f"{request.param}.{name}")
-    return package
 
 
 async def until(condition: Any) -> None:

@@ -154,7 +154,7 @@ class Msg:
         @classmethod
         def _from_reply(cls, reply: str) -> Msg.Metadata:
             try:
-                found = read_metadata(reply.encode())
+                found = read_metadata(reply.encode("utf-8", "surrogateescape"))
             except NotJetStreamMessage:
                 raise NotJSMessageError from None
             return cls(
