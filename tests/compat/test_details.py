@@ -26,6 +26,7 @@ USERS = """
 accounts: {
   A: { jetstream: enabled, users: [
     {user: all, password: p}
+    {user: odd, password: "p%2F@ss"}
     {user: few, password: p, permissions: {
       publish: ["ok", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>", "_MINE.>"]}}
   ]}
@@ -183,6 +184,31 @@ async def addresses_may_have_parts_without_a_meaning(nats: Any, url: str, name: 
         nc = await connect(nats, address)
         assert nc.is_connected
         await nc.close()
+
+
+async def credentials_in_addresses_are_sent_as_they_are(nats: Any, url: str, name: str) -> None:
+    place = url.rpartition("/")[2]
+    nc = await nats.connect(f"nats://odd:p%2F@ss@{place}")
+    assert [(each.username, each.password, each.port) for each in nc.servers] == [
+        ("odd", "p%2F@ss", int(place.rpartition(":")[2]))
+    ]
+    await nc.close()
+
+
+async def the_pool_takes_the_same_addresses_as_connect(nats: Any, url: str, name: str) -> None:
+    again = asyncio.Event()
+
+    async def on_reconnected() -> None:
+        again.set()
+
+    nc = await connect(nats, url, reconnect_time_wait=0.01, reconnected_cb=on_reconnected)
+    if nats.__name__ != "nats":
+        nc.require_tls_of_urls = False
+    place = url.rpartition("/")[2]
+    nc.set_server_pool([f"tls://{place}/path"])
+    await nc.force_reconnect()
+    await again.wait()
+    await nc.close()
 
 
 async def rejected_credentials_are_tried_again(nats: Any, url: str, name: str) -> None:
@@ -350,6 +376,8 @@ PROGRAMS = [
     a_payload_must_be_bytes,
     a_denied_request_is_a_timeout,
     addresses_may_have_parts_without_a_meaning,
+    credentials_in_addresses_are_sent_as_they_are,
+    the_pool_takes_the_same_addresses_as_connect,
     rejected_credentials_are_tried_again,
     acknowledgments_have_the_value_of_a_counter,
     pulled_messages_arrive_below_the_inbox_prefix,

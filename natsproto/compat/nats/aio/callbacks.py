@@ -29,6 +29,7 @@ CALLBACKS = (
     "reconnected_cb",
     "lame_duck_mode_cb",
 )
+NOT_A_COROUTINE = "nats: must use coroutine for subscriptions"
 _LOG = logging.getLogger("nats.aio.client")
 
 

@@ -13,7 +13,7 @@ from natsproto.client import Client as CoreClient
 from natsproto.compat.nats import errors
 from natsproto.events import Closed, Connected
 
-from .callbacks import Callbacks, check_callbacks, is_coroutine_function
+from .callbacks import NOT_A_COROUTINE, Callbacks, check_callbacks, is_coroutine_function
 from .constants import *  # noqa: F403
 from .constants import NO_RESPONDERS_STATUS as NO_RESPONDERS_STATUS
 from .constants import __version__ as __version__
@@ -64,9 +64,6 @@ class Client(ClientState):
 
     #: The class of messages.
     msg_class: type[Msg] = Msg
-    #: Whether a server with a `tls://` URL must offer TLS. nats-py connects without it, which lets
-    #: anyone on the network path read the credentials; set it to False to do the same.
-    require_tls_of_urls: bool = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -308,7 +305,7 @@ class Client(ClientState):
         pending_msgs_limit, pending_bytes_limit: drop messages if more than that wait
         """
         if cb is not None and not is_coroutine_function(cb):
-            raise errors.Error("nats: must use coroutine for subscriptions")
+            raise errors.Error(NOT_A_COROUTINE)
         self._check_open()
         if self.is_draining:
             raise errors.ConnectionDrainingError
