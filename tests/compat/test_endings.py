@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 ours: Any = importlib.import_module("natsproto.compat.nats")
+importlib.import_module("natsproto.compat.nats.micro")
 SOON = 5.0
 
 
