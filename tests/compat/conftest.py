@@ -1,11 +1,16 @@
-"""The two clients on which differential tests run."""
+"""The two clients on which differential tests run, and a server."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from natsproto.testing import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MODULES = ("errors", "aio.client", "js.api", "js.errors", "js.kv", "micro", "micro.service")
 
@@ -17,3 +22,10 @@ def nats(request: pytest.FixtureRequest) -> Any:
     for name in MODULES:
         importlib.import_module(f"{request.param}.{name}")
     return package
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Start a server with JetStream, which the tests of a module share."""
+    with Server(jetstream=True) as server:
+        yield server

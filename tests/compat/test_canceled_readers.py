@@ -22,7 +22,7 @@ from tests.compat.both import processed, run
 from tests.sweep.canceling import cancel_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 theirs: Any = pytest.importorskip("nats")
@@ -31,12 +31,6 @@ SOON = 10.0
 MOST = 30  # more suspensions than a reader has
 SENT = [b"first", b"second"]
 LAST = b"last"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
 
 
 # How to subscribe

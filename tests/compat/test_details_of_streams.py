@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from natsproto.testing import Server
 from tests.compat.both import processed, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 ours: Any = importlib.import_module("natsproto.compat.nats")
 SOON = 5.0
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
 
 
 def unique(nats: Any, program: Any) -> str:

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 SOON = 5.0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
-
-
 async def until(condition: Any) -> None:
     """Wait until the condition holds, which a test does at most for SOON."""
     end = asyncio.get_running_loop().time() + SOON

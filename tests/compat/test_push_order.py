@@ -13,15 +13,9 @@ from natsproto.testing import Server
 from tests.compat.both import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 SOON = 5.0
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
 
 
 async def bound_when_created(url: str) -> bool:

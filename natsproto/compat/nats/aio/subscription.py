@@ -130,12 +130,7 @@ class Subscription:
 
     async def drain(self) -> None:
         """Unsubscribe, and wait until the program has taken the messages that were in flight."""
-        if self._conn.is_closed:
-            raise errors.ConnectionClosedError
-        if self._conn.is_draining:
-            raise errors.ConnectionDrainingError
-        if self._closed:
-            raise errors.BadSubscriptionError
+        self._check_active()
         await self._drain()
 
     async def unsubscribe(self, limit: int = 0) -> None:
@@ -144,17 +139,20 @@ class Subscription:
         Messages that wait for a callback are discarded; a callback that runs is not canceled. Use
         `drain` to have them handled.
         """
+        self._check_active()
+        self._max_msgs = limit
+        self._leave(limit)
+        self._closed = self._pending_queue.ended
+        if not limit and self._cb is not None:
+            self._pending_queue.clear()
+
+    def _check_active(self) -> None:
         if self._conn.is_closed:
             raise errors.ConnectionClosedError
         if self._conn.is_draining:
             raise errors.ConnectionDrainingError
         if self._closed:
             raise errors.BadSubscriptionError
-        self._max_msgs = limit
-        self._leave(limit)
-        self._closed = self._pending_queue.ended
-        if not limit and self._cb is not None:
-            self._pending_queue.clear()
 
     # For the client
 
