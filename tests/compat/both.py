@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 
@@ -19,3 +20,13 @@ async def processed(nc: Any) -> None:
     """
     await nc.flush()
     await nc.flush()
+
+
+def connect_raw(port: int) -> socket.socket:
+    """Return a connection that may publish what no client would."""
+    raw = socket.create_connection(("127.0.0.1", port))
+    raw.sendall(b'CONNECT {"verbose":false,"headers":true}\r\nPING\r\n')
+    data = b""
+    while b"PONG\r\n" not in data:
+        data += raw.recv(4096)
+    return raw

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import socket
 from typing import Any
 
 import pytest
 
 from natsproto.testing import Server
-from tests.compat.both import processed, run
+from tests.compat.both import connect_raw, processed, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 theirs: Any = pytest.importorskip("nats")
@@ -23,22 +22,12 @@ ours: Any = importlib.import_module("natsproto.compat.nats")
 SOON = 5.0
 
 
-def connect_raw(server: Server) -> socket.socket:
-    """Return a connection that may publish what no client would."""
-    raw = socket.create_connection(("127.0.0.1", server.port))
-    raw.sendall(b'CONNECT {"verbose":false,"headers":true}\r\nPING\r\n')
-    data = b""
-    while b"PONG\r\n" not in data:
-        data += raw.recv(4096)
-    return raw
-
-
 async def after_a_strange_message(nats: Any, server: Server) -> bool:
     """Return whether a subscriber still receives after a message whose reply is not UTF-8."""
     nc = await nats.connect(server.url)
     sub = await nc.subscribe("a")
     await processed(nc)
-    with connect_raw(server) as raw:
+    with connect_raw(server.port) as raw:
         raw.sendall(b"PUB a \xff 1\r\nx\r\nPUB a 2\r\nok\r\nPING\r\n")
         raw.recv(4096)
     try:
