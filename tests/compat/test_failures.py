@@ -108,6 +108,33 @@ def test_an_error_callback_that_waits_does_not_stop_the_reader():
         assert run(while_a_callback_waits, ours, server)
 
 
+async def drained_by_a_callback(nats: Any, url: str) -> bool:
+    """Return whether `closed_cb` is called if a callback drains the client."""
+    closed = asyncio.Event()
+
+    async def on_closed() -> None:
+        closed.set()
+
+    nc = await nats.connect(url, closed_cb=on_closed, drain_timeout=0.5)
+
+    async def drain(msg: Any) -> None:  # for example at a message that ends the program
+        await nc.drain()
+
+    await nc.subscribe("end", cb=drain)
+    await nc.publish("end")
+    try:
+        await asyncio.wait_for(closed.wait(), 2.0)
+    except asyncio.TimeoutError:
+        return False
+    return True
+
+
+def test_a_callback_can_drain_the_client():
+    with Server() as server:
+        assert not run(drained_by_a_callback, theirs, server.url)
+        assert run(drained_by_a_callback, ours, server.url)
+
+
 async def requests_in_flight(nats: Any, url: str) -> int:
     """Return how many of 3 requests are answered if the service is stopped meanwhile."""
     nc, client = await nats.connect(url), await nats.connect(url)
