@@ -53,7 +53,7 @@ async def close_during_a_callback(nats: Any, url: str) -> list[str]:
     )
     overflowing = asyncio.create_task(overflow(nc))  # nats-py no longer reads after the error
     await called.wait()
-    await nc.close()
+    await asyncio.gather(nc.close(), nc.close())
     overflowing.cancel()
     await asyncio.wait([overflowing])
     return calls

@@ -63,7 +63,7 @@ class Callbacks:
     """Calls the callbacks of one client, one after the other, in the order of the events.
 
     They run in a task of their own: a callback that waits delays the next one, and nothing else.
-    When the client is closed, `skip_to_end` cancels a callback that does not return.
+    `skip_to_end` is for a client that is closed while a callback does not return.
     """
 
     def __init__(self, client: Client, given: dict[str, Any]) -> None:
@@ -71,8 +71,8 @@ class Callbacks:
         self._given = {name: given[name] for name in CALLBACKS}
         self._last: events.Event | None = None
         self._known: set[str] = set()  # the addresses of servers at the last connect
-        self._at_end = False  # whether the events are those of the closed client
-        self._skipping = False  # whether callbacks are not called until then
+        self._at_end = False  # whether the client is closed, and its last events are handled
+        self._skipping = False  # whether callbacks are skipped until then
 
     async def error(self, error: Exception) -> None:
         """Report an error, to `error_cb` or, without one, to the log."""
@@ -82,7 +82,7 @@ class Callbacks:
             await self._call("error_cb", error)
 
     async def handle(self, event: events.Event) -> None:
-        """Call what belongs to an event."""
+        """Call the callbacks of an event."""
         if isinstance(event, (events.Disconnected, events.Closed)) and self._client.is_closed:
             self._at_end, self._skipping = True, False
         handler = _HANDLERS.get(type(event))
@@ -91,17 +91,19 @@ class Callbacks:
         self._last = event
 
     async def never_connected(self) -> None:
-        """Call what belongs to the end of a client that had no connection."""
+        """Call the callbacks of a client that is closed without having connected."""
         await self._call("disconnected_cb")
         await self._call("closed_cb")
 
     def skip_to_end(self) -> bool:
-        """Skip the callbacks that belong to a time before the client was closed.
+        """Skip the callbacks of events before the client was closed.
 
-        Return False if there are none left. Otherwise the caller must cancel the one that runs.
+        Return True if one of them is running: the caller must cancel it, once.
         """
-        self._skipping = not self._at_end
-        return self._skipping
+        if self._at_end or self._skipping:
+            return False
+        self._skipping = True
+        return True
 
     async def _call(self, name: str, *args: object) -> None:
         callback: Callable[..., Awaitable[object]] | None = self._given[name]

@@ -137,7 +137,7 @@ class Client(ClientState):
         self._connection, self._callbacks = connection, callbacks
         self._port = Port(connection, choice)
         self._causes = self._port.causes
-        self._servers, self._subs = pool, {}
+        self._servers, self._subs, self._closers = pool, {}, set()
         self._opened = self._shut = False
         self._draining, self._err = 0, None
         await self._open(callbacks, allow_reconnect)
@@ -278,7 +278,7 @@ class Client(ClientState):
         self._out_bytes += len(payload)
 
     async def _acknowledge(self, reply: str, payload: bytes) -> None:
-        """Publish to the reply subject of a message, which the server made and nobody checks."""
+        """Publish to the reply subject of a message, as the server has sent it."""
         connection = self._connection
         if connection is None:
             raise errors.ConnectionClosedError

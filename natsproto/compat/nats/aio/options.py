@@ -167,7 +167,7 @@ def _invalid_seed() -> Exception:
 
 
 def _signer(sign: Callable[[str], bytes] | None) -> Callable[[bytes], bytes]:
-    """Return a signer of bytes; that of nats-py returns its signature in base64."""
+    """Return a signer for natsproto; `signature_cb` returns its signature in base64."""
     if sign is None:
         raise errors.InvalidUserCredentialsError
-    return lambda nonce: base64.b64decode(bytes(sign(nonce.decode())), altchars=None)
+    return lambda nonce: base64.b64decode(bytes(sign(nonce.decode())))

@@ -1,4 +1,4 @@
-"""ClientState: what a client knows about itself and its servers."""
+"""ClientState: the status, the servers and the counters of a client."""
 
 # pyright: reportPrivateUsage=false
 

@@ -1,7 +1,7 @@
 """Create a push consumer for a subscription that exists already.
 
-nats-py creates the consumer first. Between the two the server may delete it, if its
-`inactive_threshold` is short, or deliver to nobody.
+nats-py creates the consumer first. Until it subscribes, messages that the server delivers are lost,
+and a consumer with a short `inactive_threshold` may be deleted.
 """
 
 # pyright: reportPrivateUsage=false

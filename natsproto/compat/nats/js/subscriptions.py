@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from . import api
     from .client import JetStreamContext
 
-# Without a timeout a fetch is a row of pulls; each lasts this long.
+# Without a timeout a fetch is a series of pulls, each of which lasts this long.
 _ROUND = 30.0
 _SHORTEST = 0.001
 _PAUSE = 0.05

@@ -1,4 +1,4 @@
-"""Service: endpoints that answer requests, and tell about themselves (ADR-32)."""
+"""Service: endpoints that answer requests, and describe themselves (ADR-32)."""
 
 # pyright: reportPrivateUsage=false
 
@@ -47,7 +47,7 @@ StatsHandler = Callable[[EndpointStats], Any]
 
 
 class ServiceVerb(str, Enum):
-    """The three questions that every service answers."""
+    """The three requests that every service answers."""
 
     PING = "PING"
     STATS = "STATS"
@@ -332,7 +332,7 @@ class Service(AbstractAsyncContextManager["Service"]):
 def control_subject(
     verb: ServiceVerb, name: str | None = None, id: str | None = None, prefix: str = DEFAULT_PREFIX
 ) -> str:
-    """Return the subject of a question to all services, to those of a name, or to one."""
+    """Return the subject of a request to all services, to those of a name, or to one instance."""
     verb = ServiceVerb(verb)
     if id and not name:
         raise ValueError("name is required when id is provided")
