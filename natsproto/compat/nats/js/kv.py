@@ -208,7 +208,7 @@ class KeyValue:
         self._check(key, validate_keys)
         if msg_ttl is not None:
             warnings.warn(
-                "msg_ttl of delete() is deprecated and ignored: use purge(), or limit_marker_ttl",
+                "msg_ttl on delete() is deprecated and ignored: use purge(), or limit_marker_ttl",
                 DeprecationWarning,
                 stacklevel=2,
             )
