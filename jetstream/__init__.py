@@ -1,9 +1,16 @@
 """JetStream on any natsproto client: streams, consumers, publishing, key-value and object stores.
 
-Services need no JetStream, only a client: `add_service` and `Services`.
+    from jetstream import JetStream
+    from natsproto.adapters.asyncio import connect
 
-`jetstream.blocking` has the same names without async and await, `jetstream.errors` the errors and
-`jetstream.events` the events.
+    async with connect("nats://127.0.0.1:4222") as client:
+        js = JetStream(client)
+        await js.create_stream(name="ORDERS", subjects=["orders.>"])
+        await js.publish("orders.new", b"one coffee")  # returns once it is stored
+
+`jetstream.blocking` has the same names without async and await. `jetstream.errors` has the errors,
+and `jetstream.events` the events of consumers. Services need only a client, not JetStream:
+`add_service` and `Services`.
 
 Every name is imported on first use, because a program needs only some of a hundred modules.
 """

@@ -1,6 +1,6 @@
 """JetStream: the context of ADR-37, on any natsproto client.
 
-JetStream is the public face of its managers: streams and consumers (management.py), publishing
+JetStream is the public face of its managers: streams and consumers (streams/manager.py), publishing
 (publish/request.py), key-value buckets (kv/manager.py) and object stores (objects/manager.py). Its
 methods are written out, so that every tool sees their signatures and docstrings.
 """

@@ -1,4 +1,15 @@
-"""NATS: the wire protocol and a sans-IO connection, in pure Python without dependencies."""
+"""A NATS client in pure Python, without dependencies.
+
+    from natsproto.adapters.asyncio import connect
+
+    async with connect("nats://127.0.0.1:4222") as client:
+        await client.publish("greetings", b"hello")
+
+`natsproto.adapters` has a `connect` for each runtime: asyncio, trio, anyio, threads, blocking and
+others. It returns a Client. `natsproto.errors` has the errors, and `natsproto.events` the events of
+a connection. `Parser` and `encode` are the wire protocol alone, without I/O. JetStream is in the
+package `jetstream`.
+"""
 
 from __future__ import annotations
 

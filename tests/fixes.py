@@ -489,6 +489,16 @@ CONSUMER_FIXES = [
         "assert (0 == 0) == False",
     ),
     Fix(
+        "messages of all abandoned pulls are dropped a while after the first of them",
+        "jetstream/pull/ledger.py",
+        (("in self._abandoned if pull.ends_at > time]", "in self._abandoned[:0]]"),),
+        (
+            "tests/jetstream/pull/test_consume_room.py::"
+            "test_messages_of_each_abandoned_pull_are_expected_equally_long",
+        ),
+        "(1000, 0)",
+    ),
+    Fix(
         "a fetch with heartbeats of nats-py's API waits for a full batch",
         "natsproto/compat/nats/js/subscriptions.py",
         (
@@ -524,6 +534,38 @@ CONSUMER_FIXES = [
             "::test_members_of_a_queue_group_that_start_at_once_share_a_consumer",
         ),
         "assert 4 == 1",
+    ),
+    Fix(
+        "close of nats-py's API waits forever for a callback that does not return",
+        "natsproto/compat/nats/aio/client.py",
+        (("            if self._callbacks.skip_to_end():\n", "            if False:\n"),),
+        (
+            "tests/compat/test_endings.py::test_close_cancels_a_callback_that_does_not_return"
+            "[natsproto.compat.nats]",
+        ),
+        "TimeoutError",
+    ),
+    Fix(
+        "a handler of nats-py's API cannot stop its service",
+        "natsproto/compat/nats/micro/service.py",
+        (("await sub._drain(caller)", "await sub._drain()"),),
+        ("tests/compat/test_endings.py::test_a_handler_may_stop_its_service",),
+        "TimeoutError",
+    ),
+    Fix(
+        "a drain of nats-py's API closes before a push subscription is read",
+        "natsproto/compat/nats/aio/subscription.py",
+        (
+            (
+                "                if self.pending_msgs:\n",
+                "                if self._pending_queue.msgs:\n",
+            ),
+        ),
+        (
+            "tests/compat/test_endings.py::"
+            "test_a_drain_waits_for_the_reader_of_a_push_subscription[natsproto.compat.nats]",
+        ),
+        "ConnectionClosedError",
     ),
 ]
 SPARK_FIXES = [

@@ -415,7 +415,7 @@ class Consume(Receiver):
 
     def _pull(self, batch: int, size: int, now: float) -> None:
         template = self._template
-        self._room.pulled(template.expires, now)
+        self._room.pulled(now)
         token = self.tokens.next()
         self.ledger.add(Pull(token, batch, size, now + template.expires + MARGIN, self.pin))
         self.refill.pulled(now)

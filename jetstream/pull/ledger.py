@@ -71,14 +71,15 @@ class Ledger:
     """The pulls of one subscription, oldest first; `open` are those that may still deliver.
 
     `_counted` are the last ones that the client closed by counting. `late` and `late_bytes` are
-    what abandoned pulls requested, and may have delivered since.
+    what abandoned pulls requested, and may have delivered since, until they are forgotten.
     """
 
-    __slots__ = ("_counted", "late", "late_bytes", "open")
+    __slots__ = ("_abandoned", "_counted", "late", "late_bytes", "open")
 
     def __init__(self) -> None:
         self.open: list[Pull] = []
         self._counted: list[Pull] = []
+        self._abandoned: list[Pull] = []
         self.late: int = 0
         self.late_bytes: int = 0
 
@@ -158,8 +159,16 @@ class Ledger:
         self.open = []
         self._counted = []
 
+    def forget_abandoned(self, time: float) -> None:
+        """Forget the abandoned pulls that the server must have ended by that time."""
+        kept = [pull for pull in self._abandoned if pull.ends_at > time]
+        self._abandoned = []
+        self.late = self.late_bytes = 0
+        self._expect_late(kept)
+
     def _expect_late(self, pulls: list[Pull]) -> None:
         for pull in pulls:
+            self._abandoned.append(pull)
             self.late += pull.messages
             self.late_bytes += pull.bytes
 

@@ -13,20 +13,19 @@ if TYPE_CHECKING:
 
 SLACK = 64  # messages; in bytes the limit again is enough
 MOST_LATE = 64  # so many times the limit is kept from abandoned pulls
-# How long after its `expires` an abandoned pull may still deliver messages.
+# How long after its end an abandoned pull may still deliver messages.
 LATEST = 60.0
 
 
 class Room:
     """In messages, or in bytes if `by_bytes`. Up to `most` always fits."""
 
-    __slots__ = ("_by_bytes", "_late_until", "_ledger", "_limit", "most")
+    __slots__ = ("_by_bytes", "_ledger", "_limit", "most")
 
     def __init__(self, limit: int, by_bytes: bool, ledger: Ledger) -> None:
         self._limit = limit
         self._by_bytes = by_bytes
         self._ledger = ledger
-        self._late_until = 0.0
         self.most: int = 2 * limit + (0 if by_bytes else SLACK)
 
     def takes(self, buffered: int) -> bool:
@@ -36,10 +35,7 @@ class Room:
         late = self._ledger.late_bytes if self._by_bytes else self._ledger.late
         return buffered <= self.most + min(late, MOST_LATE * self._limit)
 
-    def pulled(self, expires: float, now: float) -> None:
+    def pulled(self, now: float) -> None:
         """Note a pull, and forget those abandoned too long ago to deliver anything."""
-        ledger = self._ledger
-        if now >= self._late_until:
-            ledger.late = ledger.late_bytes = 0
-        if not ledger.late:
-            self._late_until = now + expires + LATEST
+        if self._ledger.late:
+            self._ledger.forget_abandoned(now - LATEST)

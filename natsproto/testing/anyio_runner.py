@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from .runner import CheckHung
+from .runner import CheckHung, ScopedTask
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -47,36 +47,10 @@ class AnyioRunner:
 
     def start(self, work: Work[Result]) -> Task[Result]:
         assert self._group is not None
-        task: _AnyioTask[Result] = _AnyioTask()
+        task: ScopedTask[Result] = ScopedTask(anyio.CancelScope(), anyio.Event())
         self._group.start_soon(task.run, work)
         return task
 
     def open(self, connect: Connect, servers: ServersLike, options: OptionsDict) -> Opening:
         opening: Opening = connect(servers, **options)
         return opening
-
-
-class _AnyioTask(Generic[Result]):
-    def __init__(self) -> None:
-        self._scope = anyio.CancelScope()
-        self._done = anyio.Event()
-        self._outcome: list[Result] = []
-        self._error: Exception | None = None
-
-    async def run(self, work: Work[Result]) -> None:
-        with self._scope:
-            try:
-                self._outcome.append(await work())
-            except Exception as error:
-                self._error = error
-        self._done.set()
-
-    async def result(self) -> Result:
-        await self._done.wait()
-        if self._error is not None:
-            raise self._error
-        return self._outcome[0]
-
-    async def stop(self) -> None:
-        self._scope.cancel()
-        await self._done.wait()

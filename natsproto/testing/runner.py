@@ -155,7 +155,7 @@ class TrioRunner:
         import trio
 
         assert self._nursery is not None
-        task: _TrioTask[Result] = _TrioTask(trio.CancelScope(), trio.Event())
+        task: ScopedTask[Result] = ScopedTask(trio.CancelScope(), trio.Event())
         self._nursery.start_soon(task.run, work)
         return task
 
@@ -164,8 +164,10 @@ class TrioRunner:
         return opening
 
 
-class _TrioTask(Generic[Result]):
-    def __init__(self, scope: trio.CancelScope, done: trio.Event) -> None:
+class ScopedTask(Generic[Result]):
+    """A task in a cancel scope of trio or anyio, with an event of the same library."""
+
+    def __init__(self, scope: Any, done: Any) -> None:
         self._scope = scope
         self._done = done
         self._outcome: list[Result] = []

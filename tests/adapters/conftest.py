@@ -8,6 +8,7 @@ import pytest
 
 from natsproto.testing import Server
 from natsproto.testing.certificates import Certificates
+from tests.adapters.runtimes import RUNTIMES, Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,19 @@ def own_server() -> Iterator[Server]:
     """Start a server that the test may kill, freeze and restart."""
     with Server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def js_server() -> Iterator[Server]:
+    """Start a server with JetStream for the tests of one file."""
+    with Server(jetstream=True) as server:
+        yield server
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> Runtime:
+    """Return one runtime after the other."""
+    return Runtime(request.param)
 
 
 @pytest.fixture(scope="module")

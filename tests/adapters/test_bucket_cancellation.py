@@ -5,20 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream import JetStream
-from natsproto.testing import Server
 from tests.adapters.canceling import Canceler, until_empty
-from tests.adapters.runtimes import RUNTIMES, Runtime
-
-
-@pytest.fixture(scope="module")
-def js_server():
-    with Server(jetstream=True) as server:
-        yield server
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 async def watch(bucket):

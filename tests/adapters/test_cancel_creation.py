@@ -8,23 +8,10 @@ import pytest
 
 from jetstream import JetStream
 from natsproto.errors import NatsError
-from natsproto.testing import Server
 from tests.adapters.canceling import FOR_GOOD, Canceler, until_empty
-from tests.adapters.runtimes import RUNTIMES, Runtime
 
 CONFIG = {"name": "S", "subjects": ["s"], "storage": "memory"}
 PATIENCE = 20.0  # nothing here takes that long
-
-
-@pytest.fixture(scope="module")
-def js_server():
-    with Server(jetstream=True) as server:
-        yield server
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 async def open_ordered(js, other):

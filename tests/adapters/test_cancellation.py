@@ -12,12 +12,6 @@ from natsproto.connection import Connection
 from natsproto.connection.effects import Dial
 from natsproto.errors import NoResponders
 from tests.adapters.canceling import Canceler
-from tests.adapters.runtimes import RUNTIMES, Runtime
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 def test_next(runtime, server):

@@ -11,21 +11,9 @@ import pytest
 from jetstream import JetStream
 from jetstream import blocking as js_blocking
 from natsproto.adapters import blocking, threads
-from natsproto.testing import Server
-from tests.adapters.runtimes import RUNTIMES, Runtime
+from tests.adapters.runtimes import Runtime
 
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def js_server():
-    with Server(jetstream=True) as server:
-        yield server
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 async def new_consumer(client, **config):

@@ -14,13 +14,8 @@ from natsproto.adapters.driver import HUGE_READ_SIZE, READ_SIZE
 from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState, NatsError
 from natsproto.port import run_sync
 from natsproto.testing import free_port
-from tests.adapters.runtimes import RUNTIMES, Runtime
+from tests.adapters.runtimes import Runtime
 from tests.adapters.test_blocking import in_child
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 @pytest.mark.parametrize("error", [ValueError, ConnectionClosed, KeyboardInterrupt])

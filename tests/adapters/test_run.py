@@ -14,21 +14,9 @@ from jetstream import JetStream, blocking
 from natsproto.adapters import blocking as without_a_loop
 from natsproto.adapters import threads as with_threads
 from natsproto.errors import InvalidValue
-from natsproto.testing import Server
-from tests.adapters.runtimes import RUNTIMES, Runtime
+from tests.adapters.runtimes import Runtime
 
 CONFIG = {"name": "S", "subjects": ["s"], "storage": "memory"}
-
-
-@pytest.fixture(scope="module")
-def js_server():
-    with Server(jetstream=True) as server:
-        yield server
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 async def ten(client):

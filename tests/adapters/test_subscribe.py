@@ -7,7 +7,6 @@ import pytest
 from jetstream import JetStream
 from natsproto.testing import Server
 from tests.adapters.canceling import FOR_GOOD, Canceler, until_empty
-from tests.adapters.runtimes import RUNTIMES, Runtime
 
 CONFIG = {"name": "S", "subjects": ["s"], "storage": "memory"}
 CREATED = "$JS.EVENT.ADVISORY.CONSUMER.CREATED.S.*"
@@ -18,11 +17,6 @@ DELETED = "$JS.EVENT.ADVISORY.CONSUMER.DELETED.S.*"
 def js_server():
     with Server(jetstream=True) as server:
         yield server
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request) -> Runtime:
-    return Runtime(request.param)
 
 
 def subscriptions(server, name):

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from natsproto.testing import Server
+from tests.compat.both import processed, run
 from tests.sweep.canceling import cancel_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 theirs: Any = pytest.importorskip("nats")
@@ -32,18 +33,12 @@ SENT = [b"first", b"second"]
 LAST = b"last"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
-
-
 # How to subscribe
 
 
 async def core(nats: Any, nc: Any, name: str) -> Any:
     sub = await nc.subscribe(name)
-    await nc.flush()
+    await processed(nc)
     return sub
 
 
@@ -129,17 +124,13 @@ async def lost(nats: Any, url: str, subscribe: Any, read: Any) -> list[bytes]:
     raise AssertionError(f"more than {MOST} suspensions")
 
 
-def run(program: Any, *args: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(program(*args), 60))
-
-
 @pytest.mark.parametrize(("subscribe", "read"), WAYS)
 def test_canceling_a_reader_loses_no_message(subscribe: Any, read: Any, server: Server):
-    assert run(lost, theirs, server.url, subscribe, read)
-    assert run(lost, ours, server.url, subscribe, read) == []
+    assert run(lost, theirs, server.url, subscribe, read, limit=60)
+    assert run(lost, ours, server.url, subscribe, read, limit=60) == []
 
 
 def test_canceling_a_fetch_of_several_with_heartbeats_loses_no_message(server: Server):
     # Not run on nats-py: with messages in its queue it sends a pull with a heartbeat and without an
     # expiry, which the server refuses.
-    assert run(lost, ours, server.url, pull, fetch_two_with_heartbeat) == []
+    assert run(lost, ours, server.url, pull, fetch_two_with_heartbeat, limit=60) == []

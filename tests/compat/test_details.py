@@ -15,6 +15,7 @@ import pytest
 
 from natsproto.compat.nats.aio.options import RawCredentials
 from natsproto.testing import Server
+from tests.compat.both import processed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ USERS = """
 accounts: {
   A: { jetstream: enabled, users: [
     {user: all, password: p}
+    {user: odd, password: "p%2F@ss"}
     {user: few, password: p, permissions: {
       publish: ["ok", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>", "_MINE.>"]}}
   ]}
@@ -36,14 +38,6 @@ accounts: {
 def server() -> Iterator[Server]:
     with Server(jetstream=True, config=USERS) as server:
         yield server
-
-
-@pytest.fixture(params=["nats", "natsproto.compat.nats"])
-def nats(request: pytest.FixtureRequest) -> Any:
-    package = pytest.importorskip(request.param)
-    for name in ("errors", "js.api", "js.errors", "micro.service"):
-        importlib.import_module(f"{request.param}.{name}")
-    return package
 
 
 def run(program: Any, nats: Any, server: Server) -> None:
@@ -65,7 +59,7 @@ async def connect(nats: Any, url: str, **options: Any) -> Any:
 
 async def settle(nc: Any) -> None:
     """Return when what was published has arrived, and tasks that it wakes have run."""
-    await nc.flush()
+    await processed(nc)
     await asyncio.sleep(0.05)
 
 
@@ -190,6 +184,31 @@ async def addresses_may_have_parts_without_a_meaning(nats: Any, url: str, name: 
         nc = await connect(nats, address)
         assert nc.is_connected
         await nc.close()
+
+
+async def credentials_in_addresses_are_sent_as_they_are(nats: Any, url: str, name: str) -> None:
+    place = url.rpartition("/")[2]
+    nc = await nats.connect(f"nats://odd:p%2F@ss@{place}")
+    assert [(each.username, each.password, each.port) for each in nc.servers] == [
+        ("odd", "p%2F@ss", int(place.rpartition(":")[2]))
+    ]
+    await nc.close()
+
+
+async def the_pool_takes_the_same_addresses_as_connect(nats: Any, url: str, name: str) -> None:
+    again = asyncio.Event()
+
+    async def on_reconnected() -> None:
+        again.set()
+
+    nc = await connect(nats, url, reconnect_time_wait=0.01, reconnected_cb=on_reconnected)
+    if nats.__name__ != "nats":
+        nc.require_tls_of_urls = False
+    place = url.rpartition("/")[2]
+    nc.set_server_pool([f"tls://{place}/path"])
+    await nc.force_reconnect()
+    await again.wait()
+    await nc.close()
 
 
 async def rejected_credentials_are_tried_again(nats: Any, url: str, name: str) -> None:
@@ -357,6 +376,8 @@ PROGRAMS = [
     a_payload_must_be_bytes,
     a_denied_request_is_a_timeout,
     addresses_may_have_parts_without_a_meaning,
+    credentials_in_addresses_are_sent_as_they_are,
+    the_pool_takes_the_same_addresses_as_connect,
     rejected_credentials_are_tried_again,
     acknowledgments_have_the_value_of_a_counter,
     pulled_messages_arrive_below_the_inbox_prefix,

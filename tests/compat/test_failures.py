@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import socket
 from typing import Any
 
 import pytest
 
 from natsproto.testing import Server
+from tests.compat.both import connect_raw, processed, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from nats-py
 theirs: Any = pytest.importorskip("nats")
@@ -22,26 +22,12 @@ ours: Any = importlib.import_module("natsproto.compat.nats")
 SOON = 5.0
 
 
-def run(program: Any, *args: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(program(*args), 30))
-
-
-def connect_raw(server: Server) -> socket.socket:
-    """Return a connection that may publish what no client would."""
-    raw = socket.create_connection(("127.0.0.1", server.port))
-    raw.sendall(b'CONNECT {"verbose":false,"headers":true}\r\nPING\r\n')
-    data = b""
-    while b"PONG\r\n" not in data:
-        data += raw.recv(4096)
-    return raw
-
-
 async def after_a_strange_message(nats: Any, server: Server) -> bool:
     """Return whether a subscriber still receives after a message whose reply is not UTF-8."""
     nc = await nats.connect(server.url)
     sub = await nc.subscribe("a")
-    await nc.flush()
-    with connect_raw(server) as raw:
+    await processed(nc)
+    with connect_raw(server.port) as raw:
         raw.sendall(b"PUB a \xff 1\r\nx\r\nPUB a 2\r\nok\r\nPING\r\n")
         raw.recv(4096)
     try:
@@ -122,6 +108,33 @@ def test_an_error_callback_that_waits_does_not_stop_the_reader():
         assert run(while_a_callback_waits, ours, server)
 
 
+async def drained_by_a_callback(nats: Any, url: str) -> bool:
+    """Return whether `closed_cb` is called if a callback drains the client."""
+    closed = asyncio.Event()
+
+    async def on_closed() -> None:
+        closed.set()
+
+    nc = await nats.connect(url, closed_cb=on_closed, drain_timeout=0.5)
+
+    async def drain(msg: Any) -> None:  # for example at a message that ends the program
+        await nc.drain()
+
+    await nc.subscribe("end", cb=drain)
+    await nc.publish("end")
+    try:
+        await asyncio.wait_for(closed.wait(), 2.0)
+    except asyncio.TimeoutError:
+        return False
+    return True
+
+
+def test_a_callback_can_drain_the_client():
+    with Server() as server:
+        assert not run(drained_by_a_callback, theirs, server.url)
+        assert run(drained_by_a_callback, ours, server.url)
+
+
 async def requests_in_flight(nats: Any, url: str) -> int:
     """Return how many of 3 requests are answered if the service is stopped meanwhile."""
     nc, client = await nats.connect(url), await nats.connect(url)
@@ -135,10 +148,10 @@ async def requests_in_flight(nats: Any, url: str) -> int:
     micro = importlib.import_module(nats.__name__ + ".micro")
     service = await micro.add_service(nc, name="worker", version="1.0.0")
     await service.add_endpoint(name="work", handler=work)
-    await nc.flush()
+    await processed(nc)
     waiting = [asyncio.create_task(client.request("work", timeout=2)) for _ in range(3)]
     await started.wait()
-    await client.flush()
+    await processed(client)
     await service.stop()
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     await nc.close()
@@ -256,7 +269,7 @@ async def members_that_start_at_once(nats: Any, url: str) -> int:
         tasks.append(asyncio.create_task(forward(msg)))
 
     await proxy.subscribe(f"{name}_API.>", cb=start)
-    await proxy.flush()
+    await processed(proxy)
     contexts = [nc.jetstream(prefix=f"{name}_API") for nc in clients]
     calls = [js.subscribe(name, queue="workers", stream=name) for js in contexts]
     subs = await asyncio.gather(*calls)

@@ -7,38 +7,18 @@ the layer. The programs use only the documented API of nats-py.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from natsproto.testing import Server
+from tests.compat.both import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CLIENTS = ["nats", "natsproto.compat.nats"]
 SOON = 5.0
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
-
-
-@pytest.fixture(params=CLIENTS)
-def nats(request: pytest.FixtureRequest) -> Any:
-    """Return nats-py, or the layer, with all modules that the programs use."""
-    package = pytest.importorskip(request.param)
-    for name in ("errors", "aio.client", "js.api", "js.errors", "js.kv", "micro"):
-        importlib.import_module(f"{request.param}.{name}")
-    return package
-
-
-def run(program: Any, *args: Any) -> None:
-    asyncio.run(asyncio.wait_for(program(*args), 30))
 
 
 async def until(condition: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +10,12 @@ import pytest
 from natsproto.compat import nats
 from natsproto.compat.nats.js.errors import APIError
 from natsproto.testing import Server
+from tests.compat.both import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 SOON = 5.0
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(jetstream=True) as server:
-        yield server
-
-
-def run(program: Any, *args: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(program(*args), 30))
 
 
 async def bound_when_created(url: str) -> bool:

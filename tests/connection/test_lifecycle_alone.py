@@ -4,42 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.connection.bus import Bus
 from natsproto.connection.effects import Dial, Hangup
-from natsproto.connection.lifecycle import Lifecycle
 from natsproto.connection.receiver import Receiver
-from natsproto.connection.tokens import Numbers
-from natsproto.connection.traffic import Traffic
 from natsproto.connection.waitable import Waitable
 from natsproto.errors import InvalidState
 from natsproto.events import Connected
-from natsproto.options import Options
-from natsproto.wire.frames import Info, Pong
-from tests.connection.support import Script, names
-
-
-class Rig:
-    """A lifecycle, with its traffic and its bus."""
-
-    def __init__(self, **options):
-        checked = Options(servers="nats://a", shuffle=False, **options)
-        self.bus = Bus()
-        self.traffic = Traffic(self.bus, checked, Numbers(), Script())
-        self.lifecycle = Lifecycle(self.bus, checked, Script(), self.traffic)
-
-    def effects(self):
-        effects, self.bus.effects = self.bus.effects, []
-        return effects
-
-    def up(self):
-        self.lifecycle.connect(0.0)
-        self.effects()
-        self.lifecycle.transport_opened(0.0)
-        assert self.lifecycle.handle(Info({}), 0.0)
-        assert self.lifecycle.handle(Pong(), 0.0)
-        self.lifecycle.after(0.0)
-        assert self.lifecycle.state == "CONNECTED"
-        return self
+from tests.connection.rigs import Rig
+from tests.connection.support import names
 
 
 @pytest.mark.rule("D-CONN-23")

@@ -5,45 +5,21 @@ from __future__ import annotations
 import pytest
 
 from natsproto import websocket
-from natsproto.connection.bus import Bus
 from natsproto.connection.effects import Dial, Hangup
-from natsproto.connection.lifecycle import Lifecycle
 from natsproto.connection.receiver import Receiver
-from natsproto.connection.tokens import Numbers
-from natsproto.connection.traffic import Traffic
 from natsproto.errors import MissingExtra, ProtocolError
 from natsproto.events import AttemptFailed
-from natsproto.options import Options
 from natsproto.wire.frames import Info, Msg
+from tests.connection.rigs import Rig
 from tests.connection.support import PING, PONG, Script, Wire, err, info, msg, names
 
+SERVERS = ["nats://a", "nats://b"]
 KEY = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
-
-
-class Rig:
-    """A lifecycle without a connection: effects stay on the bus until they are taken."""
-
-    def __init__(self, **options):
-        checked = Options(servers=["nats://a", "nats://b"], shuffle=False, **options)
-        self.bus = Bus()
-        self.traffic = Traffic(self.bus, checked, Numbers(), Script())
-        self.lifecycle = Lifecycle(self.bus, checked, Script(), self.traffic)
-
-    def effects(self):
-        effects, self.bus.effects = self.bus.effects, []
-        return effects
-
-    def opening(self):
-        """Dial and open, so that INFO comes next."""
-        self.lifecycle.connect(0.0)
-        self.effects()
-        self.lifecycle.transport_opened(0.0)
-        return self
 
 
 def overdue(**options):
     """Return a rig whose attempt was given up just now: its Hangup and Dial are not taken."""
-    rig = Rig(**options).opening()
+    rig = Rig(*SERVERS, **options).opening()
     rig.lifecycle.hang_up(ProtocolError("x", 0, b""), 1.0)
     assert rig.bus.effects == [Hangup(), Dial("b", 4222, False)]
     assert isinstance(rig.bus.events.pop(), AttemptFailed)
@@ -56,7 +32,7 @@ def overdue(**options):
 
 @pytest.mark.rule("D-CONN-25", "CONN-14")
 def test_a_late_transport_opened_does_not_begin_the_next_handshake():
-    rig = Rig(tls=True, tls_first=True)
+    rig = Rig(*SERVERS, tls=True, tls_first=True)
     rig.lifecycle.connect(0.0)
     rig.effects()
     rig.lifecycle.hang_up(ProtocolError("x", 0, b""), 1.0)
@@ -92,7 +68,7 @@ def test_a_late_loss_is_not_that_of_the_next_transport():
 
 
 def test_other_effects_that_were_not_taken_do_not_delay_a_report():
-    rig = Rig()
+    rig = Rig(*SERVERS)
     rig.lifecycle.connect(0.0)
     assert names(rig.bus.effects) == ["Dial"]
     rig.lifecycle.transport_opened(0.0)
@@ -132,7 +108,7 @@ def test_each_connection_is_counted_once():
 
 @pytest.mark.rule("D-AUTH-14")
 def test_a_frame_before_connect_is_the_first_byte_of_the_error():
-    rig = Rig(nkey=KEY, sign=lambda nonce: bytes(64), host_signing=True).opening()
+    rig = Rig(*SERVERS, nkey=KEY, sign=lambda nonce: bytes(64), host_signing=True).opening()
     rig.lifecycle.handle(Info({"nonce": "n"}), 0.0)
     assert rig.lifecycle.state == "SIGNING"
     rig.lifecycle.handle(Info({}), 0.0)
@@ -143,7 +119,7 @@ def test_a_frame_before_connect_is_the_first_byte_of_the_error():
 @pytest.mark.rule("D-CONN-3")
 @pytest.mark.parametrize(("length", "shown"), [(64, 64), (65, 64)])
 def test_a_message_before_pong(length, shown):
-    rig = Rig().opening()
+    rig = Rig(*SERVERS).opening()
     rig.lifecycle.handle(Info({}), 0.0)
     assert rig.lifecycle.handle(Msg(b"s" * length, 1), 0.0) is False
     error = rig.bus.events.pop().error

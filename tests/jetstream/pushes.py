@@ -1,10 +1,23 @@
-"""Messages, heartbeats and flow control as push consumers send them."""
+"""A push machine, and messages, heartbeats and flow control as push consumers send them."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from jetstream.push.machine import Push
+from jetstream.push.policy import PlainPush
 from natsproto.wire.frames import Msg
 
 DELIVER = b"_INBOX.d"
+
+
+def pushing(
+    at: float = 0.0, heartbeat: float = 5.0, last: int = 0, queue: bool = False, **options: Any
+) -> Push:
+    """Return a connected machine whose consumer was created for it."""
+    machine = Push(PlainPush(last, queue), heartbeat=heartbeat, **options)
+    machine.connected(at)
+    return machine
 
 
 def message(

@@ -92,6 +92,19 @@ async def create_and_update(on: Stage) -> None:
     await (await on.other.key_value("k")).purge("new")
 
 
+async def _follow(on: Stage, watch: Any, put: Any, name: str) -> None:
+    """Take the initial values of a watch, and two changes."""
+    async with await watch() as watcher:
+        await watcher.next_initial()
+        async for _ in watcher.initial():
+            pass
+        await put(name, b"1")
+        await watcher.next(on.timeout)
+        await put(name, b"2")
+        await watcher.__anext__()
+    await watcher.stop()
+
+
 @call(
     "KeyValue.watch",
     "KeyWatcher.__aenter__",
@@ -104,18 +117,7 @@ async def create_and_update(on: Stage) -> None:
     waits=True,
 )
 async def watch(on: Stage) -> None:
-    async def use() -> None:
-        async with await on.kv.watch() as watcher:
-            await watcher.next_initial()
-            async for _ in watcher.initial():
-                pass
-            await on.kv.put("d", b"1")
-            await watcher.next(on.timeout)
-            await on.kv.put("d", b"2")
-            await watcher.__anext__()
-        await watcher.stop()
-
-    await on(use())
+    await on(_follow(on, on.kv.watch, on.kv.put, "d"))
 
 
 @call("KeyValue.watch_all")
@@ -241,18 +243,7 @@ async def links(on: Stage) -> None:
 async def watch_objects(on: Stage) -> None:
     store = await on.other.object_store("o")
 
-    async def use() -> None:
-        async with await on.store.watch() as watcher:
-            await watcher.next_initial()
-            async for _ in watcher.initial():
-                pass
-            await on.store.put("w", b"1")
-            await watcher.next(on.timeout)
-            await on.store.put("w", b"2")
-            await watcher.__anext__()
-        await watcher.stop()
-
-    await on(use())
+    await on(_follow(on, on.store.watch, on.store.put, "w"))
     await on.settled()
     if await _exists(on, "w"):
         await store.delete("w")

@@ -8,6 +8,8 @@ from .coroutines import call, plain
 from .stage import FOR_GOOD
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from jetstream import Consumer, JsMsg
 
     from .stage import Stage
@@ -66,47 +68,43 @@ async def _at_least_once(consumer: Consumer, got: list[JsMsg]) -> None:
     assert sorted(map(int, taken)) == list(range(COUNT))
 
 
-@call("Fetch.__await__", grace=1.0)
-async def fetch(on: Stage) -> None:
+async def _read_all(on: Stage, read: Callable[[Consumer, list[JsMsg]], Awaitable[None]]) -> None:
+    """Sweep `read`, which appends what it takes; the rest is there for the next reader."""
     consumer = await _consumer(on)
     got: list[JsMsg] = []
+    await on(read(consumer, got))
+    await _all_there(consumer, got)
 
-    async def use() -> None:
+
+@call("Fetch.__await__", grace=1.0)
+async def fetch(on: Stage) -> None:
+    async def read(consumer: Consumer, got: list[JsMsg]) -> None:
         got.extend(await consumer.fetch(COUNT, expires=on.timeout))
 
-    await on(use())
-    await _all_there(consumer, got)
+    await _read_all(on, read)
 
 
 @call("Fetch.__anext__", "Fetch.aclose", grace=1.0)
 async def iter_fetch(on: Stage) -> None:
-    consumer = await _consumer(on)
-    got: list[JsMsg] = []
-
-    async def use() -> None:
+    async def read(consumer: Consumer, got: list[JsMsg]) -> None:
         messages = consumer.fetch(COUNT, expires=on.timeout)
         async for msg in messages:
             got.append(msg)  # noqa: PERF401 - those that came before it was canceled count
         if hasattr(messages, "aclose"):  # not without an event loop
             await messages.aclose()
 
-    await on(use())
-    await _all_there(consumer, got)
+    await _read_all(on, read)
 
 
 @call("Consumer.next", "BoundConsumer.next", grace=1.0)
 async def next_pulled(on: Stage) -> None:
-    consumer = await _consumer(on)
-    got: list[JsMsg] = []
-
-    async def use() -> None:
+    async def read(consumer: Consumer, got: list[JsMsg]) -> None:
         for _ in range(COUNT):
             msg = await consumer.next(expires=on.timeout)
             if msg is not None:
                 got.append(msg)
 
-    await on(use())
-    await _all_there(consumer, got)
+    await _read_all(on, read)
 
 
 @call(

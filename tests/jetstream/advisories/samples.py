@@ -90,3 +90,16 @@ def event(kind: str, **more: object) -> dict[str, Any]:
     """Return an event of this kind as JSON."""
     part = "metric" if kind == "consumer_ack" else "advisory"
     return {"type": f"io.nats.jetstream.{part}.v1.{kind}", **HEAD, **EVERY[kind], **more}
+
+
+def check_fields(cls: Any, kind: str) -> None:
+    """Check that the class knows every field that the server sends, and annotates its own."""
+    raw = event(kind)
+    found = cls.from_json(raw)
+    assert found.extra == {}
+    assert found.kind == kind
+    assert found.to_json() == raw
+    names = {field.name for field in found.FIELDS}
+    assert names >= set(EVERY[kind])
+    common = {"type", "id", "timestamp", "domain"}
+    assert set(cls.__annotations__) - {"FIELDS"} == names - common

@@ -46,6 +46,17 @@ def test_messages_of_abandoned_pulls():
 
 
 @pytest.mark.rule("D-CONSUME-27")
+@pytest.mark.parametrize(("missed", "served"), [(8, 8), (9, 9), (10, 9), (13, 9)])
+def test_messages_of_each_abandoned_pull_are_expected_equally_long(missed, served):
+    """Each pull, one every 10 s, may be served until 60 s after its end; the first are over."""
+    machine = consuming(100, 50)
+    for number in range(1, missed + 1):
+        machine.handle_timer(number * 10.0)
+    machine.receive_all([A] * (served + 1) * 100, missed * 10.0 + 1.0)
+    assert (machine.pending(), machine.dropped) == ((served + 1) * 100, 0)
+
+
+@pytest.mark.rule("D-CONSUME-27")
 def test_dropped_messages_do_not_count():
     machine = consuming(10, 5, stop_after=100)
     machine.receive_all([A] * 90, 1.0)

@@ -224,3 +224,17 @@ def test_abandoned_pulls_are_counted():
     ledger.delivered(40)
     ledger.clear()
     assert (ledger.late, ledger.late_bytes, ledger.open) == (14, 260, [])
+
+
+@pytest.mark.rule("D-CONSUME-27")
+def test_what_abandoned_pulls_may_deliver():
+    ledger = fill([(5, 100), (7, 200)])
+    ledger.delivered(10)
+    ledger.clear()
+    ledger.add(Pull(b"3", 1, 50, 41.0))
+    ledger.give_up(41.0)
+    found = []
+    for time in (30.9, 31.0, 41.0):
+        ledger.forget_abandoned(time)
+        found.append((ledger.late, ledger.late_bytes))
+    assert found == [(12, 340), (1, 50), (0, 0)]

@@ -39,13 +39,11 @@ def test_how_much_fits(limit, by_bytes, given_up, most):
 @pytest.mark.rule("D-CONSUME-27")
 def test_late_messages_are_expected_for_a_while():
     tested, ledger = room()
-    tested.pulled(30.0, 0.0)
-    ledger.add(Pull(b"1", 10, 0, 31.0))
-    ledger.clear()
-    tested.pulled(30.0, 89.9)
-    assert ledger.late == 10
-    tested.pulled(30.0, 90.0)
-    assert (ledger.late, ledger.late_bytes) == (0, 0)
-    ledger.late = 5
-    tested.pulled(30.0, 179.9)
-    assert ledger.late == 5
+    tested.pulled(0.0)
+    for token, ends_at in ((b"1", 31.0), (b"2", 41.0)):
+        ledger.add(Pull(token, 10, 500, ends_at))
+        ledger.clear()
+    expected = [(90.9, 20), (91.0, 10), (100.9, 10), (101.0, 0), (200.0, 0)]
+    for now, late in expected:
+        tested.pulled(now)
+        assert (ledger.late, ledger.late_bytes) == (late, 50 * late)

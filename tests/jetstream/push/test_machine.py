@@ -15,7 +15,7 @@ from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
 from tests.effects import count_drops, publishes, woken
-from tests.jetstream.pushes import beat, flow, message, status
+from tests.jetstream.pushes import beat, flow, message, pushing, status
 
 A = "$JS.FC.S.C.aaaa"
 B = "$JS.FC.hub.szMpdrwD.S.C.bbbb"
@@ -27,13 +27,6 @@ INPUTS = {
     "pop": "pop",
     "end": "end",
 }
-
-
-def pushing(at=0.0, heartbeat=5.0, last=0, queue=False, **options):
-    """Return a connected machine whose consumer was created for it."""
-    machine = Push(PlainPush(last, queue), heartbeat=heartbeat, **options)
-    machine.connected(at)
-    return machine
 
 
 def play(machine, steps):
@@ -351,6 +344,11 @@ def test_requests_do_not_pile_up():
         ({"max_bytes": 0}, [100], 1),
         ({"max_bytes": 20, "flow_control": True}, [8] * 5, 2),
         ({"max_messages": 3, "flow_control": True}, [1] * 5, 3),
+        ({"max_messages": 1}, [1, 1], 1),
+        ({"max_messages": 2}, [1, 1], 2),
+        ({"max_bytes": 1}, [2, 2], 0),
+        ({"max_bytes": 1}, [1, 1], 1),
+        ({"max_bytes": 2}, [1, 1], 2),
     ],
 )
 @pytest.mark.parametrize("together", [False, True])

@@ -11,16 +11,10 @@ from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
 from tests.effects import woken
 from tests.jetstream.push import test_machine_in_order as in_order
-from tests.jetstream.pushes import beat, flow, message, status
+from tests.jetstream.pushes import beat, flow, message, pushing, status
 
 A = "$JS.FC.S.C.aaaa"
 M = [message(number) for number in range(5)]
-
-
-def pushing(at=0.0, heartbeat=5.0, **options):
-    machine = Push(PlainPush(0), heartbeat=heartbeat, **options)
-    machine.connected(at)
-    return machine
 
 
 def silences(machine):
@@ -84,29 +78,6 @@ def test_the_end_and_the_loss_of_the_connection_disarm_the_alarm():
     machine = pushing()
     machine.end(ConnectionClosed("x"))
     assert machine.deadline is None
-
-
-@pytest.mark.rule("D-PUSH-11")
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize(
-    ("options", "sizes", "kept"),
-    [
-        ({"max_messages": 1}, [1, 1], 1),
-        ({"max_messages": 2}, [1, 1], 2),
-        ({"max_bytes": 1}, [2, 2], 0),
-        ({"max_bytes": 1}, [1, 1], 1),
-        ({"max_bytes": 2}, [1, 1], 2),
-    ],
-)
-def test_the_smallest_limits(options, sizes, kept, together):
-    machine = pushing(**options)
-    msgs = [message(number, b"x" * size) for number, size in enumerate(sizes, 1)]
-    if together:
-        machine.receive_all(msgs, 0.0)
-    else:
-        for msg in msgs:
-            machine.receive(msg, 0.0)
-    assert (machine.pending(), machine.dropped) == (kept, len(sizes) - kept)
 
 
 # Signs of life, with an ordered consumer: its alarm is 15 s after the last one

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import logging
@@ -28,6 +29,7 @@ CALLBACKS = (
     "reconnected_cb",
     "lame_duck_mode_cb",
 )
+NOT_A_COROUTINE = "nats: must use coroutine for subscriptions"
 _LOG = logging.getLogger("nats.aio.client")
 
 
@@ -48,10 +50,20 @@ def is_coroutine_function(callback: object) -> bool:
     )
 
 
+def is_canceled() -> bool:
+    """Return whether the current task was canceled; Python 3.10 cannot tell, so assume it.
+
+    Otherwise a CancelledError in it is that of something that it awaited.
+    """
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0
+
+
 class Callbacks:
     """Calls the callbacks of one client, one after the other, in the order of the events.
 
     They run in a task of their own: a callback that waits delays the next one, and nothing else.
+    `skip_to_end` is for a client that is closed while a callback does not return.
     """
 
     def __init__(self, client: Client, given: dict[str, Any]) -> None:
@@ -59,6 +71,8 @@ class Callbacks:
         self._given = {name: given[name] for name in CALLBACKS}
         self._last: events.Event | None = None
         self._known: set[str] = set()  # the addresses of servers at the last connect
+        self._at_end = False  # whether the client is closed, and its last events are handled
+        self._skipping = False  # whether callbacks are skipped until then
 
     async def error(self, error: Exception) -> None:
         """Report an error, to `error_cb` or, without one, to the log."""
@@ -68,23 +82,39 @@ class Callbacks:
             await self._call("error_cb", error)
 
     async def handle(self, event: events.Event) -> None:
-        """Call what belongs to an event."""
+        """Call the callbacks of an event."""
+        if isinstance(event, (events.Disconnected, events.Closed)) and self._client.is_closed:
+            self._at_end, self._skipping = True, False
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             await handler(self, event)
         self._last = event
 
     async def never_connected(self) -> None:
-        """Call what belongs to the end of a client that had no connection."""
+        """Call the callbacks of a client that is closed without having connected."""
         await self._call("disconnected_cb")
         await self._call("closed_cb")
 
+    def skip_to_end(self) -> bool:
+        """Skip the callbacks of events before the client was closed.
+
+        Return True if one of them is running: the caller must cancel it, once.
+        """
+        if self._at_end or self._skipping:
+            return False
+        self._skipping = True
+        return True
+
     async def _call(self, name: str, *args: object) -> None:
         callback: Callable[..., Awaitable[object]] | None = self._given[name]
-        if callback is None:
+        if callback is None or self._skipping:
             return
         try:
             await callback(*args)
+        except asyncio.CancelledError:
+            if is_canceled() and not self._skipping:
+                raise
+            _LOG.warning("nats: %s was canceled", name)
         except Exception:
             _LOG.exception("nats: %s failed", name)
 

@@ -13,7 +13,7 @@ from natsproto.client import Client as CoreClient
 from natsproto.compat.nats import errors
 from natsproto.events import Closed, Connected
 
-from .callbacks import Callbacks, check_callbacks, is_coroutine_function
+from .callbacks import NOT_A_COROUTINE, Callbacks, check_callbacks, is_coroutine_function
 from .constants import *  # noqa: F403
 from .constants import NO_RESPONDERS_STATUS as NO_RESPONDERS_STATUS
 from .constants import __version__ as __version__
@@ -51,11 +51,12 @@ from .versions import ServerVersion as ServerVersion
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from natsproto.compat.nats.js import JetStreamContext, JetStreamManager
 
 _FOREVER = 1e9  # seconds
+_CALLBACK_GRACE = 1.0  # how long `close` waits for a callback that began before it
 
 
 class Client(ClientState):
@@ -63,15 +64,13 @@ class Client(ClientState):
 
     #: The class of messages.
     msg_class: type[Msg] = Msg
-    #: Whether a server with a `tls://` URL must offer TLS. nats-py connects without it, which lets
-    #: anyone on the network path read the credentials; set it to False to do the same.
-    require_tls_of_urls: bool = True
 
     def __init__(self) -> None:
         super().__init__()
         self._events: asyncio.Task[None] | None = None
         self._causes: dict[str, BaseException] = {}
-        self._closer: asyncio.Task[Any] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # those that call callbacks of subscriptions
+        self._closers: set[asyncio.Task[Any] | None] = set()  # those that call `close`
 
     async def connect(
         self,
@@ -138,7 +137,7 @@ class Client(ClientState):
         self._connection, self._callbacks = connection, callbacks
         self._port = Port(connection, choice)
         self._causes = self._port.causes
-        self._servers, self._subs = pool, {}
+        self._servers, self._subs, self._closers = pool, {}, set()
         self._opened = self._shut = False
         self._draining, self._err = 0, None
         await self._open(callbacks, allow_reconnect)
@@ -158,6 +157,8 @@ class Client(ClientState):
                 event = await events.__anext__()
                 self._opened = isinstance(event, Connected)
                 if isinstance(event, Closed):
+                    if self._shut:
+                        raise errors.ConnectionClosedError
                     self._err = errors.NoServersError(str(event.error))
                     raise self._err from event.error
                 await callbacks.handle(event)
@@ -179,6 +180,13 @@ class Client(ClientState):
         async for event in events:
             await callbacks.handle(event)
 
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start the task of a subscription, which ends at the latest when the client is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
     async def _report(self, error: Exception) -> None:
         """Report an error that concerns no call."""
         self._err = error
@@ -188,22 +196,27 @@ class Client(ClientState):
     async def _on_closed(self) -> None:
         """End what belongs to the connection."""
         for sub in list(self._subs.values()):
-            if sub._task is None or sub._task is not self._closer:
-                sub._stop_processing()
-            else:
-                sub._forget()
+            sub._forget()
+        for task in self._tasks - self._closers:
+            task.cancel()
 
     async def close(self) -> None:
-        """Send what was published, end all subscriptions, and close."""
+        """Send what was published, end all subscriptions, and close.
+
+        If `connect` is still trying to connect, it raises ConnectionClosedError.
+        """
         if self.is_closed:
             return
         client, events = self._client, self._events
         if client is None or not self._opened:
             self._shut = True
+            if self._connection is not None and self._port is not None:
+                self._connection.close(self._port.now())
+                self._port.flush_soon()
             if self._callbacks is not None:
                 await self._callbacks.never_connected()
             return
-        self._closer = asyncio.current_task()
+        self._closers.add(asyncio.current_task())
         try:
             await client.close()
         except core.MessagesUnconfirmed as error:
@@ -211,6 +224,15 @@ class Client(ClientState):
         except core.ConnectionClosed:
             pass
         if events is not None and events is not asyncio.current_task():
+            await self._wait_for_callbacks(events)
+
+    async def _wait_for_callbacks(self, events: asyncio.Task[None]) -> None:
+        """Wait until `closed_cb` has returned; cancel an earlier callback that does not return."""
+        await asyncio.wait([events], timeout=_CALLBACK_GRACE)
+        if not events.done():
+            assert self._callbacks is not None
+            if self._callbacks.skip_to_end():
+                events.cancel()
             await asyncio.wait([events])
 
     async def drain(self) -> None:
@@ -256,7 +278,7 @@ class Client(ClientState):
         self._out_bytes += len(payload)
 
     async def _acknowledge(self, reply: str, payload: bytes) -> None:
-        """Publish to the reply subject of a message, which the server made and nobody checks."""
+        """Publish to the reply subject of a message, as the server has sent it."""
         connection = self._connection
         if connection is None:
             raise errors.ConnectionClosedError
@@ -283,7 +305,7 @@ class Client(ClientState):
         pending_msgs_limit, pending_bytes_limit: drop messages if more than that wait
         """
         if cb is not None and not is_coroutine_function(cb):
-            raise errors.Error("nats: must use coroutine for subscriptions")
+            raise errors.Error(NOT_A_COROUTINE)
         self._check_open()
         if self.is_draining:
             raise errors.ConnectionDrainingError
@@ -345,6 +367,8 @@ class Client(ClientState):
         client = self._core(timeout)
         try:
             await client.flush(timeout)
+        except core.TimeoutExpired as error:
+            raise errors.FlushTimeoutError from error
         except core.NatsError as error:
             raise translate(error) from error
 

@@ -18,8 +18,8 @@ _LINE_ENDS = str.maketrans("\r\n", "  ")
 def read_headers(block: bytes | None) -> dict[str, str] | None:
     """Return the headers of a block; None if it has none. The last value of a name counts.
 
-    An inline status becomes `Status` and `Description`. Lines that are not a header are skipped:
-    publishers may send anything, and nats-py never raises for it.
+    An inline status becomes `Status` and `Description`. Publishers may send anything, so lines that
+    are not a header are skipped, and bytes that are not UTF-8 are replaced, as in nats-py.
     """
     if not block:
         return None
@@ -32,7 +32,7 @@ def read_headers(block: bytes | None) -> dict[str, str] | None:
         headers["Description"] = _decode(description.strip())
     for line in lines:
         name, colon, value = line.partition(b":")
-        if colon and name.isascii() and name.strip():
+        if colon and name.isascii() and len(name.split()) == 1:
             headers[name.decode().strip()] = _decode(value.strip())
     return headers or None
 
@@ -54,5 +54,12 @@ def write_headers(headers: Mapping[str, str]) -> list[tuple[str, str]] | None:
     return pairs or None
 
 
+def sendable(headers: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return the headers that can be published; others come from publishers that do not check."""
+    if headers is None:
+        return None
+    return {name: headers[name] for name in headers if _NAME.fullmatch(name)}
+
+
 def _decode(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
+    return value.decode("utf-8", "replace")

@@ -13,6 +13,8 @@ from jetstream.api.metadata import read_metadata
 from jetstream.errors import NotJetStreamMessage
 from natsproto.compat.nats.errors import Error, MsgAlreadyAckdError, NotJSMessageError
 
+from .headers import sendable
+
 if TYPE_CHECKING:
     from .client import Client
 
@@ -79,7 +81,7 @@ class Msg:
             raise Error("no reply subject available")
         if not self._client:
             raise Error("client not set")
-        await self._client.publish(self.reply, data, headers=self.headers)
+        await self._client.publish(self.reply, data, headers=sendable(self.headers))
 
     async def ack(self) -> None:
         """Acknowledge the message, without waiting for a confirmation."""
@@ -154,7 +156,7 @@ class Msg:
         @classmethod
         def _from_reply(cls, reply: str) -> Msg.Metadata:
             try:
-                found = read_metadata(reply.encode())
+                found = read_metadata(reply.encode("utf-8", "surrogateescape"))
             except NotJetStreamMessage:
                 raise NotJSMessageError from None
             return cls(

@@ -8,6 +8,7 @@ import sys
 from collections import UserString
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
+from urllib.parse import quote
 
 from natsproto.auth import nkeys, parse_creds
 from natsproto.compat.nats import errors
@@ -93,9 +94,15 @@ def server_urls(pool: list[Srv], require_tls: bool) -> list[str]:
 
 
 def _usable(uri: ParseResult) -> ParseResult:
-    """Return an address without the parts that nats-py ignores: an empty user, and a path."""
+    """Return an address as natsproto reads it, without parts that nats-py ignores, such as a path.
+
+    Credentials are quoted, because nats-py sends them as they are in the URL.
+    """
+    credentials, _, place = uri.netloc.rpartition("@")
     if not uri.username and not uri.password:
-        uri = uri._replace(netloc=uri.netloc.rpartition("@")[2])
+        credentials = ""
+    quoted = quote(credentials, safe=":") + "@" if credentials else ""
+    uri = uri._replace(netloc=quoted + place)
     return uri if uri.scheme in ("ws", "wss") else uri._replace(path="", query="", fragment="")
 
 
@@ -160,7 +167,7 @@ def _invalid_seed() -> Exception:
 
 
 def _signer(sign: Callable[[str], bytes] | None) -> Callable[[bytes], bytes]:
-    """Return a signer of bytes; that of nats-py returns its signature in base64."""
+    """Return a signer for natsproto; `signature_cb` returns its signature in base64."""
     if sign is None:
         raise errors.InvalidUserCredentialsError
-    return lambda nonce: base64.b64decode(bytes(sign(nonce.decode())), altchars=None)
+    return lambda nonce: base64.b64decode(bytes(sign(nonce.decode())))

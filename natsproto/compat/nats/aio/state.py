@@ -1,4 +1,4 @@
-"""ClientState: what a client knows about itself and its servers."""
+"""ClientState: the status, the servers and the counters of a client."""
 
 # pyright: reportPrivateUsage=false
 
@@ -12,9 +12,12 @@ from urllib.parse import ParseResult, urlparse
 from natsproto.compat.nats import errors
 from natsproto.compat.nats.nuid import NUID
 from natsproto.connection.states import CLOSED, CONNECTED
+from natsproto.errors import NatsError
 
 from .constants import DEFAULT_MAX_PAYLOAD_SIZE, PROTOCOL, __lang__, __version__
+from .failures import translate
 from .headers import read_headers
+from .options import server_urls
 from .pool import Server, Srv, parse_server_uri, read_servers
 from .versions import ServerVersion
 
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
 
 class ClientState:
     """The state of a client: its status, its servers and its counters."""
+
+    #: Whether a server with a `tls://` URL must offer TLS. nats-py connects without it, which lets
+    #: anyone on the network path read the credentials; set it to False to do the same.
+    require_tls_of_urls: bool = True
 
     DISCONNECTED = 0
     CONNECTED = 1
@@ -178,7 +185,11 @@ class ClientState:
         """Replace the pool; servers that stay keep their count of failures."""
         if self.is_closed or self._connection is None:
             raise errors.ConnectionClosedError
-        self._connection.pool.set_servers([srv.uri.geturl() for srv in read_servers(servers)])
+        urls = server_urls(read_servers(servers), self.require_tls_of_urls)
+        try:
+            self._connection.pool.set_servers(urls)
+        except NatsError as error:
+            raise translate(error) from error
 
     def _setup_server_pool(self, connect_url: str | list[str]) -> None:
         self._servers = self._servers + read_servers(connect_url)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from natsproto import errors as core
 from natsproto.compat.nats import errors
 
+from .callbacks import is_canceled
 from .failures import translate
 from .headers import read_headers
 from .msg import Msg, build
@@ -61,7 +62,7 @@ class Subscription:
         self._pending_queue = PendingQueue(pending_msgs_limit, pending_bytes_limit)
         self._task: asyncio.Task[None] | None = None
         self._taken: int = 0
-        self._emptied: asyncio.Future[None] | None = None  # while a drain waits for the program
+        self._gone = asyncio.Event()  # set when the client forgets the subscription
         self._closed = False
 
     @property
@@ -129,12 +130,7 @@ class Subscription:
 
     async def drain(self) -> None:
         """Unsubscribe, and wait until the program has taken the messages that were in flight."""
-        if self._conn.is_closed:
-            raise errors.ConnectionClosedError
-        if self._conn.is_draining:
-            raise errors.ConnectionDrainingError
-        if self._closed:
-            raise errors.BadSubscriptionError
+        self._check_active()
         await self._drain()
 
     async def unsubscribe(self, limit: int = 0) -> None:
@@ -143,17 +139,20 @@ class Subscription:
         Messages that wait for a callback are discarded; a callback that runs is not canceled. Use
         `drain` to have them handled.
         """
+        self._check_active()
+        self._max_msgs = limit
+        self._leave(limit)
+        self._closed = self._pending_queue.ended
+        if not limit and self._cb is not None:
+            self._pending_queue.clear()
+
+    def _check_active(self) -> None:
         if self._conn.is_closed:
             raise errors.ConnectionClosedError
         if self._conn.is_draining:
             raise errors.ConnectionDrainingError
         if self._closed:
             raise errors.BadSubscriptionError
-        self._max_msgs = limit
-        self._leave(limit)
-        self._closed = self._pending_queue.ended
-        if not limit and self._cb is not None:
-            self._pending_queue.clear()
 
     # For the client
 
@@ -168,7 +167,7 @@ class Subscription:
         self._conn._subs[self._id] = self
         if self._cb is not None or self._future is not None:
             work = self._run_callback() if self._cb is not None else self._run_future()
-            self._task = asyncio.get_running_loop().create_task(work)
+            self._task = self._conn._start_task(work)
 
     def _leave(self, limit: int = 0) -> None:
         pending = self._pending_queue
@@ -181,36 +180,32 @@ class Subscription:
 
     def _forget(self) -> None:
         self._conn._subs.pop(self._id, None)
+        self._gone.set()
 
     async def _drain(self, caller: asyncio.Task[Any] | None = None) -> None:
-        """Drain; `caller` is a task to which the drain returns, so it does not wait for it."""
-        session = self._session
-        timeout: float = self._conn.options.get("drain_timeout", 30)
-        deadline = session.port.now() + timeout
+        """Drain; `caller` is a task to which the drain returns, so it does not wait for it.
+
+        The server must confirm the end within `drain_timeout`. The program may take as long as it
+        needs for its messages.
+        """
         try:
-            await session.settle(session.connection.start_drain_of([self._pending_queue], deadline))
+            await self._fence(self._conn.options.get("drain_timeout", 30))
+            if self._task is None:
+                if self.pending_msgs:
+                    await self._gone.wait()
+            elif self._task is not (caller or asyncio.current_task()):
+                await asyncio.wait([self._task])
         except core.NatsError as error:
             raise translate(error) from error
-        try:
-            taken = self._wait_until_taken(caller or asyncio.current_task())
-            await asyncio.wait_for(taken, timeout)
         finally:
             self._closed = True
             self._forget()
 
-    async def _wait_until_taken(self, caller: asyncio.Task[Any] | None) -> None:
-        if self._task is not None:
-            if self._task is not caller:
-                await asyncio.wait([self._task])
-        elif self._pending_queue.msgs:
-            self._emptied = asyncio.get_running_loop().create_future()
-            await self._emptied
-
-    def _stop_processing(self) -> None:
-        """Cancel the task: the client is closed."""
-        if self._task is not None and self._task is not asyncio.current_task():
-            self._task.cancel()
-        self._forget()
+    async def _fence(self, timeout: float) -> None:
+        """Unsubscribe, and wait until all messages in flight have arrived."""
+        session = self._session
+        deadline = session.port.now() + timeout
+        await session.settle(session.connection.start_drain_of([self._pending_queue], deadline))
 
     # Taking messages
 
@@ -238,8 +233,6 @@ class Subscription:
         self._taken += 1
         if pending.ended and not pending.msgs:
             self._forget()
-            if self._emptied is not None and not self._emptied.done():
-                self._emptied.set_result(None)
             self._session.connection.consumed(self._session.port.now())
             self._session.port.flush_soon()
         return self._build(raw)
@@ -296,8 +289,7 @@ class Subscription:
         if isinstance(error, Exception):
             await self._conn._report(error)
             return
-        task = asyncio.current_task()
-        if self._conn.is_closed or (task is not None and _is_cancelled(task)):
+        if self._conn.is_closed or is_canceled():
             raise error
         # The callback canceled something of its own; the subscription goes on.
 
@@ -334,9 +326,3 @@ class _Messages:
             await sub._session.port.wait(pending)
         # Nothing is awaited after the message was removed: canceling the reader loses none.
         return sub._take()
-
-
-def _is_cancelled(task: asyncio.Task[Any]) -> bool:
-    """Return whether someone canceled this task; Python 3.10 cannot tell, so assume it."""
-    cancelling = getattr(task, "cancelling", None)
-    return cancelling is None or cancelling() > 0

@@ -20,7 +20,7 @@ from .manager import JetStreamManager
 from .names import *  # noqa: F403
 from .publishing import AsyncPublisher, publish_options, read_ack
 from .pulling import reply_to
-from .pushing import acknowledging, check_group, create_push, limits_of
+from .pushing import acknowledging, check_callback, check_group, create_push, limits_of
 from .subscriptions import PullSubscription as _PullSubscription
 from .subscriptions import PushSubscription as _PushSubscription
 
@@ -106,8 +106,9 @@ class JetStreamContext(JetStreamManager):
         It waits while `publish_async_max_pending` acknowledgments are due, but not longer than
         `wait_stall`; then it raises TooManyStalledMsgsError.
         """
-        if self._async is None:
-            self._async = AsyncPublisher(self._core(), self._max_async)
+        core = self._core()
+        if self._async is None or self._async.js is not core:
+            self._async = AsyncPublisher(core, self._max_async)
         options = publish_options(stream, headers, msg_ttl)
         self._nc._out_bytes += len(payload)
         return await self._async.publish(subject, payload, wait_stall, options)
@@ -147,6 +148,7 @@ class JetStreamContext(JetStreamManager):
         of a `queue` share a durable consumer of that name. An ordered consumer delivers each
         message once and in order, and is recreated after a gap.
         """
+        check_callback(cb, manual_ack or ordered_consumer)
         if stream is None:
             stream = await self.find_stream_name_by_subject(subject)
         config = (config or api.ConsumerConfig()).evolve()
@@ -198,6 +200,7 @@ class JetStreamContext(JetStreamManager):
         pending_bytes_limit: int = DEFAULT_JS_SUB_PENDING_BYTES_LIMIT,
     ) -> _PushSubscription:
         """Subscribe to a push consumer that exists."""
+        check_callback(cb, manual_ack or ordered_consumer)
         limits = pending_msgs_limit, pending_bytes_limit
         if ordered_consumer:
             subject = config.filter_subject or ">"

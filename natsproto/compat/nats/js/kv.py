@@ -34,12 +34,12 @@ from .failures import after_end, translate
 from .publishing import publish_anywhere
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from .client import JetStreamContext
     from .subscriptions import PushSubscription
 
-_WRONG_LAST = 10071
+_WRONG_LAST = (10071, 10164)  # the second without the sequence in its description
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MARKERS = {"MaxAge": KV_PURGE, "Purge": KV_PURGE, "Remove": KV_DEL}
 
@@ -54,6 +54,17 @@ def _operation(headers: Mapping[str, str] | None) -> str | None:
         return None
     operation = headers.get(KV_OP) or _MARKERS.get(headers.get(KV_MARKER_REASON, ""))
     return operation if operation in (KV_DEL, KV_PURGE) else None
+
+
+async def _initial(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
+    """Return the initial values of a watch, and end it."""
+    entries: list[KeyValue.Entry] = []
+    try:
+        while (entry := await watcher.updates(watcher._kv._js._timeout)) is not None:
+            entries.append(entry)
+    finally:
+        await watcher.stop()
+    return entries
 
 
 class KeyValue:
@@ -182,7 +193,7 @@ class KeyValue:
         try:
             return await self._publish(key, value, headers, msg_ttl)
         except APIError as error:
-            if error.err_code == _WRONG_LAST:
+            if error.err_code in _WRONG_LAST:
                 raise KeyWrongLastSequenceError(error.description) from error
             raise
 
@@ -193,18 +204,18 @@ class KeyValue:
         validate_keys: bool = True,
         msg_ttl: float | None = None,
     ) -> bool:
-        """Delete a key: its history is kept, after it a marker. `msg_ttl` is deprecated."""
+        """Delete a key: its history is kept, followed by a marker. `msg_ttl` is ignored."""
         self._check(key, validate_keys)
         if msg_ttl is not None:
             warnings.warn(
-                "msg_ttl on delete() is deprecated: use purge(), or limit_marker_ttl",
+                "msg_ttl on delete() is deprecated and ignored: use purge(), or limit_marker_ttl",
                 DeprecationWarning,
                 stacklevel=2,
             )
         headers = {KV_OP: KV_DEL}
         if last and last > 0:
             headers[api.Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value] = str(last)
-        await self._publish(key, b"", headers, msg_ttl)
+        await self._publish(key, b"", headers)
         return True
 
     async def purge(self, key: str, msg_ttl: float | None = None) -> bool:
@@ -216,10 +227,9 @@ class KeyValue:
     async def purge_deletes(self, olderthan: int = 30 * 60) -> bool:
         """Remove the markers that are older than this many seconds, and what they hide."""
         now = datetime.datetime.now(datetime.timezone.utc)
-        watcher = await self.watchall(meta_only=True)
-        markers = [entry async for entry in watcher.initial() if entry.operation is not None]
-        await watcher.stop()
-        for entry in markers:
+        for entry in await _initial(await self.watchall(meta_only=True)):
+            if entry.operation is None:
+                continue
             age = (now - entry.created).total_seconds()
             keep = 1 if olderthan > 0 and age < olderthan else 0
             await self._js.purge_stream(self._stream, subject=self._pre + entry.key, keep=keep)
@@ -238,9 +248,8 @@ class KeyValue:
 
     async def keys(self, filters: list[str] | None = None, **kwargs: Any) -> list[str]:
         """Return the keys that contain one of the filters, or all; raise NoKeysError."""
-        watcher = await self.watchall(ignore_deletes=True, meta_only=True)
-        found = [entry.key async for entry in watcher.initial()]
-        await watcher.stop()
+        entries = await _initial(await self.watchall(ignore_deletes=True, meta_only=True))
+        found = [entry.key for entry in entries]
         if filters:
             found = [key for key in found if any(each in key for each in filters)]
         if not found:
@@ -249,9 +258,7 @@ class KeyValue:
 
     async def history(self, key: str) -> list[KeyValue.Entry]:
         """Return the values of a key that are kept; raise NoKeysError if there are none."""
-        watcher = await self.watch(key, include_history=True)
-        found = [entry async for entry in watcher.initial()]
-        await watcher.stop()
+        found = await _initial(await self.watch(key, include_history=True))
         if not found:
             raise NoKeysError
         return found
@@ -293,10 +300,9 @@ class KeyValue:
             cursor = sub._source.cursor
             assert cursor is not None
             assert cursor.info is not None
-            self._left = cursor.info.num_pending + cursor.info.delivered.consumer_seq
             self._ready: deque[KeyValue.Entry | None] = deque()
             self._initial = True
-            if not self._left:
+            if not cursor.info.num_pending + cursor.info.delivered.consumer_seq:
                 self._end_initial()
 
         async def stop(self) -> None:
@@ -306,8 +312,10 @@ class KeyValue:
 
         async def updates(self, timeout: float | None = 5.0) -> KeyValue.Entry | None:
             """Return the next value, None after the initial ones; raise TimeoutError."""
-            while not self._ready:
-                await self._next(timeout)
+            now = self._sub._session.port.now
+            end = None if timeout is None else now() + timeout
+            while not self._ready:  # entries that are ignored do not extend the timeout
+                await self._next(None if end is None else max(0.0, end - now()))
             return self._ready.popleft()
 
         def __aiter__(self) -> KeyValue.KeyWatcher:
@@ -318,14 +326,6 @@ class KeyValue:
                 return await self.updates(None)
             except BadSubscriptionError:  # `stop` was called
                 raise StopAsyncIteration from None
-
-        async def initial(self) -> AsyncIterator[KeyValue.Entry]:
-            """Iterate over the initial values."""
-            while True:
-                entry = await self.updates(timeout=self._kv._js._timeout)
-                if entry is None:
-                    return
-                yield entry
 
         async def _next(self, timeout: float | None) -> None:
             """Read one message. Its metadata is not made into objects first: 10 us less."""

@@ -29,6 +29,7 @@ class AsyncPublisher:
     """A window of publishes, and a task that settles their futures in order."""
 
     def __init__(self, js: JetStream, max_pending: int) -> None:
+        self.js = js
         # The window itself never blocks: callers decide how long they wait for room.
         self._window: PublishWindow = js.publisher(max_pending=2 * max_pending + 1000)
         self._max_pending = max_pending

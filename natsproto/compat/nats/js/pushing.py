@@ -1,7 +1,7 @@
 """Create a push consumer for a subscription that exists already.
 
-nats-py creates the consumer first. Between the two the server may delete it, if its
-`inactive_threshold` is short, or deliver to nobody.
+nats-py creates the consumer first. Until it subscribes, messages that the server delivers are lost,
+and a consumer with a short `inactive_threshold` may be deleted.
 """
 
 # pyright: reportPrivateUsage=false
@@ -15,6 +15,8 @@ from jetstream.config import ConsumerConfig
 from jetstream.machine.cleanup import clean_up
 from jetstream.subscribe.options import Limits
 from jetstream.subscribe.push import begin, leave, listen
+from natsproto.compat.nats import errors
+from natsproto.compat.nats.aio.callbacks import NOT_A_COROUTINE, is_coroutine_function
 
 from .errors import APIError, Error
 
@@ -82,6 +84,12 @@ def check_group(info: api.ConsumerInfo, name: str, queue: str | None) -> None:
             f"cannot create a queue subscription {queue} for a consumer "
             f"with a deliver group {group}"
         )
+
+
+def check_callback(cb: Callable[[Msg], Any] | None, strict: bool) -> None:
+    """Raise Error unless the callback is a coroutine function; only `acknowledging` is lenient."""
+    if cb is not None and strict and not is_coroutine_function(cb):
+        raise errors.Error(NOT_A_COROUTINE)
 
 
 def acknowledging(cb: Callable[[Msg], Any]) -> Callable[[Msg], Awaitable[None]]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from . import api
     from .client import JetStreamContext
 
-# Without a timeout a fetch is a row of pulls; each lasts this long.
+# Without a timeout a fetch is a series of pulls, each of which lasts this long.
 _ROUND = 30.0
 _SHORTEST = 0.001
 _PAUSE = 0.05
@@ -70,7 +70,7 @@ class PushSubscription(Subscription):
         self._limit = 0
         self._conn._subs[self._id] = self
         if cb is not None:
-            self._task = asyncio.get_running_loop().create_task(self._run_callback())
+            self._task = self._conn._start_task(self._run_callback())
 
     @property
     def _consumer(self) -> str:
@@ -132,18 +132,8 @@ class PushSubscription(Subscription):
         self._forget()
         await self._source.stop()
 
-    async def _drain(self, caller: asyncio.Task[Any] | None = None) -> None:
-        timeout: float = self._conn.options.get("drain_timeout", 30)
-        caller = caller or asyncio.current_task()
-        try:
-            await self._source.drain(timeout)
-            if self._task is not None and self._task is not caller:
-                await asyncio.wait_for(asyncio.wait([self._task]), timeout)
-        except NatsError as error:
-            raise translate(error) from error
-        finally:
-            self._closed = True
-            self._forget()
+    async def _fence(self, timeout: float) -> None:
+        await self._source.drain(timeout)
 
     def _wrap(self, msg: Any) -> Msg:
         self._taken += 1
@@ -151,6 +141,8 @@ class PushSubscription(Subscription):
         if self._taken == self._limit:
             self._machine.stop()
             self._session.poke(self._machine)
+        if self._machine.ended and not self._source.pending:
+            self._forget()
         block = msg.raw_headers
         return build(self._conn, msg, None if block is None else read_headers(block))
 

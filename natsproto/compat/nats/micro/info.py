@@ -1,4 +1,4 @@
-"""What a service tells about itself: PING, INFO and STATS as dataclasses."""
+"""The descriptions of services: the answers to PING, INFO and STATS as dataclasses."""
 
 from __future__ import annotations
 
@@ -84,13 +84,7 @@ class ServicePing:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ServicePing:
         """Return the answer in a response."""
-        return cls(
-            id=data["id"],
-            name=data["name"],
-            version=data["version"],
-            metadata=data.get("metadata") or {},
-            type=data.get("type", PING_RESPONSE_TYPE),
-        )
+        return cls(**_identity(data, PING_RESPONSE_TYPE))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as it is sent."""
@@ -113,25 +107,17 @@ class ServiceStats:
     def from_dict(cls, data: dict[str, Any]) -> ServiceStats:
         """Return the answer in a response."""
         return cls(
-            id=data["id"],
-            name=data["name"],
-            version=data["version"],
+            **_identity(data, STATS_RESPONSE_TYPE),
             started=_read_time(data["started"]),
             endpoints=[EndpointStats.from_dict(each) for each in _rows(data)],
-            metadata=data.get("metadata") or {},
-            type=data.get("type", STATS_RESPONSE_TYPE),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as it is sent."""
         return {
-            "id": self.id,
-            "name": self.name,
-            "version": self.version,
+            **vars(self),
             "started": self.started.isoformat(timespec="milliseconds") + "Z",
             "endpoints": [each.to_dict() for each in self.endpoints],
-            "metadata": self.metadata,
-            "type": self.type,
         }
 
 
@@ -151,31 +137,30 @@ class ServiceInfo:
     def from_dict(cls, data: dict[str, Any]) -> ServiceInfo:
         """Return the answer in a response."""
         return cls(
-            name=data["name"],
-            id=data["id"],
-            version=data["version"],
+            **_identity(data, INFO_RESPONSE_TYPE),
             description=data.get("description"),
             endpoints=[EndpointInfo.from_dict(each) for each in _rows(data)],
-            metadata=data.get("metadata") or {},
-            type=data.get("type", INFO_RESPONSE_TYPE),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as it is sent."""
-        return {
-            "name": self.name,
-            "id": self.id,
-            "version": self.version,
-            "description": self.description,
-            "endpoints": [each.to_dict() for each in self.endpoints],
-            "metadata": self.metadata,
-            "type": self.type,
-        }
+        return asdict(self)
 
 
 def _read_time(text: str) -> datetime:
     """Return a time in UTC, of any precision: other clients send nanoseconds."""
     return Base._parse_utc_iso(text).replace(tzinfo=None)  # pyright: ignore[reportPrivateUsage]
+
+
+def _identity(data: dict[str, Any], type: str) -> dict[str, Any]:
+    """Return the fields that all answers have; the type is optional in a response."""
+    return {
+        "id": data["id"],
+        "name": data["name"],
+        "version": data["version"],
+        "metadata": data.get("metadata") or {},
+        "type": data.get("type", type),
+    }
 
 
 def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Service: endpoints that answer requests, and tell about themselves (ADR-32)."""
+"""Service: endpoints that answer requests, and describe themselves (ADR-32)."""
 
 # pyright: reportPrivateUsage=false
 
@@ -47,7 +47,7 @@ StatsHandler = Callable[[EndpointStats], Any]
 
 
 class ServiceVerb(str, Enum):
-    """The three questions that every service answers."""
+    """The three requests that every service answers."""
 
     PING = "PING"
     STATS = "STATS"
@@ -138,17 +138,13 @@ class Endpoint:
         self._subject = config.subject or config.name
         self._queue_group = config.queue_group or DEFAULT_QUEUE_GROUP
         self._metadata = config.metadata
-        self._sub: Subscription | None = None
+        self._sub: Subscription | None = None  # None until it is started
         self._reset()
 
     async def _start(self) -> None:
         self._sub = await self._service._client.subscribe(
             self._subject, self._queue_group, self._handle_request
         )
-
-    async def _stop(self) -> None:
-        if self._sub is not None:
-            await _drain(self._sub)
 
     def _reset(self) -> None:
         self._num_requests = 0
@@ -297,11 +293,21 @@ class Service(AbstractAsyncContextManager["Service"]):
         self._started = _now()
 
     async def stop(self) -> None:
-        """Answer the requests that have arrived, and stop. Further calls do nothing."""
+        """Answer the requests that have arrived, and stop. Further calls do nothing.
+
+        A handler may call it. If handlers take longer than `drain_timeout`, DrainTimeoutError goes
+        to `error_cb`.
+        """
         if self._stopped.is_set():
             return
-        await asyncio.gather(*[endpoint._stop() for endpoint in self._endpoints])
-        await asyncio.gather(*[_drain(sub) for sub in self._verbs])
+        caller = asyncio.current_task()
+        endpoints = [each._sub for each in self._endpoints if each._sub is not None]
+        for subs in (endpoints, self._verbs):
+            drains = asyncio.gather(*[_drain(sub, caller) for sub in subs])
+            try:
+                await asyncio.wait_for(drains, self._client.options["drain_timeout"])
+            except asyncio.TimeoutError:
+                await self._client._report(errors.DrainTimeoutError())
         self._stopped.set()
 
     async def __aenter__(self) -> Service:
@@ -326,7 +332,7 @@ class Service(AbstractAsyncContextManager["Service"]):
 def control_subject(
     verb: ServiceVerb, name: str | None = None, id: str | None = None, prefix: str = DEFAULT_PREFIX
 ) -> str:
-    """Return the subject of a question to all services, to those of a name, or to one."""
+    """Return the subject of a request to all services, to those of a name, or to one instance."""
     verb = ServiceVerb(verb)
     if id and not name:
         raise ValueError("name is required when id is provided")
@@ -337,7 +343,7 @@ def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix and name else prefix or name
 
 
-async def _drain(sub: Subscription) -> None:
-    with suppress(errors.ConnectionClosedError, errors.BadSubscriptionError):
-        if not sub._conn.is_draining:
-            await sub.drain()
+async def _drain(sub: Subscription, caller: asyncio.Task[Any] | None) -> None:
+    if not (sub._closed or sub._conn.is_closed or sub._conn.is_draining):
+        with suppress(errors.ConnectionClosedError):
+            await sub._drain(caller)
