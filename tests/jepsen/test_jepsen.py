@@ -239,11 +239,14 @@ def test_the_command(monkeypatch, capsys):
 
 
 def test_a_signal_ends_the_run_after_its_round(monkeypatch, capsys):
+    stop = Jepsen.stop
+
     async def play(self, cast, tools):
         self.done += 5
+        stopped = asyncio.Event()
+        monkeypatch.setattr(self, "stop", lambda: (stop(self), stopped.set()))
         os.kill(os.getpid(), signal.SIGTERM)
-        while not self._stopped:
-            await asyncio.sleep(0)
+        await stopped.wait()
 
     monkeypatch.setattr(Jepsen, "_round", play)
     monkeypatch.setattr(Jepsen, "_set_up", lambda self: asyncio.sleep(0))
