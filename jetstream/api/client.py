@@ -44,7 +44,7 @@ def session_of(client: Client) -> Session:
 class ApiClient:
     """Call the API of one JetStream, which its prefix or domain selects."""
 
-    __slots__ = ("prefix", "session", "timeout")
+    __slots__ = ("_until", "prefix", "session", "timeout")
 
     def __init__(self, session: Session, domain: str, prefix: str, timeout: float) -> None:
         self.session: Session = session
@@ -52,6 +52,20 @@ class ApiClient:
         self.prefix: str = "$JS.%s.API" % check_known_name("domain", domain) if domain else prefix
         check_publish(self.prefix, "API prefix")
         self.timeout: float = timeout
+        self._until: float | None = None
+
+    def bounded(self) -> ApiClient:  # D-CALL-18
+        """Return a client whose calls share one timeout, which begins now."""
+        if self._until is not None:
+            return self
+        client = ApiClient(self.session, "", self.prefix, self.timeout)
+        client._until = self.deadline()
+        return client
+
+    def deadline(self) -> float:
+        """Return when a request that is sent now expires."""
+        latest = self.session.deadline(self.timeout)
+        return latest if self._until is None else min(latest, self._until)
 
     async def call(
         self,
@@ -71,7 +85,7 @@ class ApiClient:
             self.require_level(level, endpoint)
             headers = {API_LEVEL: str(level)}
         session = self.session
-        latest = session.deadline(self.timeout)
+        latest = self.deadline()
         request = session.connection.start_request(
             "%s.%s" % (self.prefix, endpoint),
             b"" if body is None else encode_json(body),

@@ -124,9 +124,7 @@ def get_direct_last(api: ApiClient, stream: str, subject: str) -> Getting:
 
 async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
     session = api.session
-    request = session.connection.start_request(
-        endpoint, payload, deadline=session.deadline(api.timeout)
-    )
+    request = session.connection.start_request(endpoint, payload, deadline=api.deadline())
     try:
         reply = await session.settle(request)
     except NoResponders:
@@ -163,7 +161,7 @@ async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> l
     """
     session = api.session
     gather = session.connection.start_gather(
-        direct_endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
+        direct_endpoint(api, stream), encode_json(body), deadline=api.deadline()
     )
     try:
         await session.settle(gather)

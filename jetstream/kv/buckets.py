@@ -71,7 +71,7 @@ class BucketManager(Generic[Config, Store, Status]):
         self.publisher = publisher
         self.api = api
 
-    async def check(self, config: Config) -> None:
+    async def check(self, config: Config, streams: StreamManager) -> None:
         """Check the fields that only this kind of bucket has, before anything is sent."""
 
     def open(self, stream: Stream) -> Store:
@@ -81,14 +81,15 @@ class BucketManager(Generic[Config, Store, Status]):
     # KV-15, OBJ-7
     async def create(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
         """Create a bucket; if it exists, compare the given fields (KV-47)."""
-        given = await self._config(config, fields)
+        streams = self.streams.bounded()
+        given = await self._config(config, fields, streams)
         wanted = given.to_stream()
         # create_stream is not used: after a conflict it looks up the stream, and so does this
         # method.
         try:
-            return self.open(self.streams.stream_of(await put_stream(self.api, "CREATE", wanted)))
+            return self.open(streams.stream_of(await put_stream(streams.calls, "CREATE", wanted)))
         except StreamNameInUse:
-            stream = await self._find(wanted.name)
+            stream = await self._find(wanted.name, streams)
         self._compare(given, wanted, stream.cached_info.config)
         return self.open(stream)
 
@@ -102,19 +103,22 @@ class BucketManager(Generic[Config, Store, Status]):
 
     async def update(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
         """Replace the configuration of a bucket; raise BucketNotFound if it does not exist."""
-        return await self._update((await self._config(config, fields)).to_stream())
+        streams = self.streams.bounded()
+        wanted = (await self._config(config, fields, streams)).to_stream()
+        return await self._update(wanted, streams)
 
     async def create_or_update(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
         """Create a bucket, or replace its configuration if it exists."""
-        wanted = (await self._config(config, fields)).to_stream()
+        streams = self.streams.bounded()
+        wanted = (await self._config(config, fields, streams)).to_stream()
         try:
-            return await self._update(wanted)
+            return await self._update(wanted, streams)
         except BucketNotFound:
-            return self.open(await self.streams.create_or_update_stream(wanted))
+            return self.open(await streams.create_or_update_stream(wanted))
 
     async def find(self, bucket: str) -> Store:
         """Return the bucket of this name; raise BucketNotFound if it does not exist."""
-        return self.open(await self._find(self._stream(bucket)))
+        return self.open(await self._find(self._stream(bucket), self.streams))
 
     async def delete(self, bucket: str) -> None:
         """Delete a bucket and its contents; raise BucketNotFound if it does not exist."""
@@ -146,27 +150,29 @@ class BucketManager(Generic[Config, Store, Status]):
 
     # How it works
 
-    async def _config(self, given: Config | None, fields: Mapping[str, Any]) -> Config:
+    async def _config(
+        self, given: Config | None, fields: Mapping[str, Any], streams: StreamManager
+    ) -> Config:
         """Return the given configuration, checked."""
         check_given(self.CONFIG, given, self.RULES[1])
         config = self.CONFIG.of(given, fields)
         config.check()
         table: Any = config
         self.api.check_since(table)
-        await self.check(config)
+        await self.check(config, streams)
         return config
 
-    async def _update(self, wanted: StreamConfig) -> Store:
-        found = await self._find(wanted.name)
+    async def _update(self, wanted: StreamConfig, streams: StreamManager) -> Store:
+        found = await self._find(wanted.name, streams)
         _keep_rest(wanted, found.cached_info.config, self.GOVERNED)
         try:
-            return self.open(await self.streams.update_stream(wanted))
+            return self.open(await streams.update_stream(wanted))
         except StreamNotFound:
             raise BucketNotFound(self._bucket(wanted.name)) from None
 
-    async def _find(self, stream: str) -> Stream:
+    async def _find(self, stream: str, streams: StreamManager) -> Stream:
         try:
-            return await self.streams.stream(stream)
+            return await streams.stream(stream)
         except StreamNotFound:
             raise BucketNotFound(self._bucket(stream)) from None
 

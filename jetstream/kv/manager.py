@@ -13,6 +13,7 @@ from .store import KeyValue
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from jetstream.streams.manager import StreamManager
     from jetstream.streams.stream import Stream
 
     _Manager = BucketManager[KeyValueConfig, KeyValue, KeyValueStatus]
@@ -29,11 +30,11 @@ class KeyValueManager(_Manager):
     GOVERNED: tuple[str, ...] = _GOVERNED
     RULES: tuple[str, str] = ("KV-1", "KV-14")
 
-    async def check(self, config: KeyValueConfig) -> None:
+    async def check(self, config: KeyValueConfig, streams: StreamManager) -> None:
         """Raise NotSupported if limit markers are requested of a server without them (KV-9)."""
         if config.limit_marker_ttl:
             # The server that answers for this JetStream may not be the one we are connected to.
-            level = (await self.streams.account_info()).api.level
+            level = (await streams.account_info()).api.level
             if level < 1:
                 text = "limit_marker_ttl needs JetStream API level 1; this one has %d"
                 raise NotSupported(text % level)

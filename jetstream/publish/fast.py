@@ -48,10 +48,12 @@ class FastBatch(Sender):
         check_count("max_acks", max_acks, 1, MOST_ACKS, "FAST-3")
         patience = check_patience("ack_timeout", ack_timeout)
         connection = session.connection
-        if in_cluster(connection):
-            patience = max(patience, ELECTION)
+        election = ELECTION if in_cluster(connection) else 0.0
+        patience = max(patience, election)
         inbox = connection.new_inbox()
-        self._machine = FastBatchMachine(inbox.encode(), flow, max_acks, allow_gaps, patience)
+        self._machine = FastBatchMachine(
+            inbox.encode(), flow, max_acks, allow_gaps, patience, election
+        )
         super().__init__(session, self._machine, inbox + ".>")
         session.begin(self._machine)
 
@@ -81,7 +83,8 @@ class FastBatch(Sender):
     ) -> int:
         """Add a message, with the options of JetStream.publish; return its number, from 1.
 
-        Wait while too many messages are unacknowledged, and for the answer to the first one.
+        Wait while too many messages are unacknowledged, and for the answer to the first one, which
+        is sent again while the stream has no leader.
         """
         try:
             raw = self._checked[subject]
@@ -119,7 +122,7 @@ class FastBatch(Sender):
         if number < machine.limit:
             machine.sent = number
         else:
-            self._note_sent(operation, raw)
+            self._note_sent(operation, raw, data, block)
 
     async def _begun(self) -> None:
         """Wait for the answer to the first message."""
@@ -138,7 +141,7 @@ class FastBatch(Sender):
         block = self._header_block(options) if options else None
         await self._last_room()
         self._session.connection.send(raw, data, self._machine.reply(COMMIT), block)
-        return await self._finish(COMMIT, raw)
+        return await self._finish(COMMIT, raw, data, block)
 
     async def close(self) -> PubAck | None:
         """End the batch; return when all messages are stored, with None if there were none."""
@@ -173,14 +176,16 @@ class FastBatch(Sender):
             self._leave()  # D-FAST-15: otherwise it would be kept alive forever
             raise
 
-    def _note_sent(self, operation: int, subject: bytes) -> None:
+    def _note_sent(self, operation: int, subject: bytes, data: bytes, block: bytes | None) -> None:
         session = self._session
-        self._machine.note_sent(operation, subject, session.port.now())
+        self._machine.note_sent(operation, subject, session.port.now(), data, block)
         session.poke(self._machine)
 
-    async def _finish(self, operation: int, subject: bytes) -> PubAck:
+    async def _finish(
+        self, operation: int, subject: bytes, data: bytes = b"", block: bytes | None = None
+    ) -> PubAck:
         machine = self._machine
-        self._note_sent(operation, subject)
+        self._note_sent(operation, subject, data, block)
         try:
             while machine.state != OVER:
                 await self._session.port.wait(machine)

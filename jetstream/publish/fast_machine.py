@@ -6,6 +6,7 @@ server responds to that subject, so every response names the message that it is 
     state      input                              next state
     NEW        the first message is sent          STARTING; ENDING if it is the last one as well
     STARTING   an ack, which has the flow         OPEN
+               a 503, and there is time left      STARTING: it is sent again
                an error, a 503, or no response    OVER: that error
     OPEN       the last message is sent           ENDING
                a gap, or a message is refused     FAILING; the batch continues if gaps are allowed
@@ -35,11 +36,12 @@ from jetstream.errors import (
 )
 from jetstream.errors.api import TooManyRequests
 from jetstream.events import Loss
+from natsproto.connection.effects import Publish
 from natsproto.connection.receiver import Receiver
 from natsproto.wire import text as _text
 from natsproto.wire.text import show
 
-from .request import RETRY_WAIT, read_ack
+from .request import RETRIES, RETRY_WAIT, read_ack
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -74,15 +76,19 @@ class FastBatchMachine(Receiver):
     """
 
     __slots__ = (
+        "_again",
         "_ask_at",
         "_base",
         "_checking",
+        "_election",
+        "_first",
         "_flow",
         "_gaps",
         "_id",
         "_kept",
         "_last",
         "_max_acks",
+        "_misses",
         "_progress_at",
         "_online",
         "_patience",
@@ -101,7 +107,13 @@ class FastBatchMachine(Receiver):
     )
 
     def __init__(
-        self, inbox: bytes, flow: int, max_acks: int, allow_gaps: bool, patience: float
+        self,
+        inbox: bytes,
+        flow: int,
+        max_acks: int,
+        allow_gaps: bool,
+        patience: float,
+        election: float = 0.0,
     ) -> None:
         super().__init__()
         self._base = b"%s.%d.%s." % (inbox, flow, b"ok" if allow_gaps else b"fail")
@@ -110,7 +122,11 @@ class FastBatchMachine(Receiver):
         self._max_acks = max_acks
         self._gaps = allow_gaps
         self._patience = patience
+        self._election = election  # for how long 503s are tolerated
         self._subject = b""  # of the first message: pings go to the same stream
+        self._first: Publish | None = None  # the first message, until it is answered
+        self._misses = 0  # how often there were no responders for it
+        self._again = False  # it will be sent again: no server has received it
         self._last = APPEND  # or the operation that ends the batch: COMMIT, END
         self._online = False
         self._checking = False  # new connection: it is not known whether all messages arrived
@@ -135,19 +151,27 @@ class FastBatchMachine(Receiver):
         """Return the reply subject of the next message."""
         return b"%s%d.%d.$FI" % (self._base, self.sent + 1, operation)  # FAST-1
 
-    def note_sent(self, operation: int, subject: bytes, now: float) -> None:
+    def note_sent(
+        self,
+        operation: int,
+        subject: bytes,
+        now: float,
+        data: bytes = b"",
+        block: bytes | None = None,
+    ) -> None:
         """Record that a message was sent: the first (START), the last (COMMIT), another (APPEND).
 
         END ends the batch without a message. For APPEND it is enough to count `sent` while it is
         below `limit`.
         """
+        if self.state == NEW:
+            self._subject = subject
+            self._first = Publish(subject, data, self.reply(operation), block)
+            self.state = STARTING
         if operation == END:
             self._emit_end()
         else:
             self.sent += 1
-        if self.state == NEW:
-            self._subject = subject
-            self.state = STARTING
         if operation in (COMMIT, END):
             self._last = operation
             self.state = ENDING
@@ -208,6 +232,7 @@ class FastBatchMachine(Receiver):
             self._progress_at = now
         self._flow = max(1, flow)
         if self.state == STARTING:
+            self._first = None
             self.state = OPEN
             self._progress_at = now
             self._ask_at = now + PING_WAIT
@@ -256,7 +281,10 @@ class FastBatchMachine(Receiver):
             else:
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:
-            self._give_up(error)
+            if self._first is None or not isinstance(error, NoStreamResponse):
+                self._give_up(error)
+            else:
+                self._missed(error, now)
         elif operation == END:
             self._trouble = error  # a ping will show that it did not arrive
         elif self._gaps:
@@ -267,6 +295,31 @@ class FastBatchMachine(Receiver):
         elif self.state != FAILING:
             self._fail(error, now)
             self._ping(now)  # otherwise the server notices the gap only at the next message
+
+    def _missed(self, error: NoStreamResponse, now: float) -> None:  # D-FAST-17
+        """Send the first message again later, unless that was tried for long enough."""
+        self._misses += 1
+        waited = now - self._progress_at
+        spent = self._misses > RETRIES and waited >= self._election
+        if spent or waited + RETRY_WAIT >= self._patience:
+            self._give_up(error)
+        else:
+            self._trouble = error
+            self._ask_at = now + RETRY_WAIT
+            self._again = True
+
+    def _repeat(self, now: float) -> None:
+        """Send the first message again."""
+        assert self._first is not None
+        self._trouble = None
+        self._ask_at = now + PING_WAIT
+        self._again = False
+        self.effects.append(self._first)
+
+    def unsent(self, effect: Publish, error: NatsError) -> None:
+        if effect is self._first:  # the server of the new connection has other limits
+            self._give_up(error)
+            self.wake()
 
     def _fail(self, error: NatsError | None, now: float) -> None:
         """Stop sending, and wait for the final acknowledgment to know what is stored (FAST-5)."""
@@ -303,6 +356,8 @@ class FastBatchMachine(Receiver):
         if self._checking:
             self._doubt(self.stored)
         self.state = OVER
+        self._first = None
+        self._again = False
         self.leave()
 
     # Time and connections
@@ -311,7 +366,9 @@ class FastBatchMachine(Receiver):
         self.deadline = None
         if self.sent >= self.limit:
             if now >= self._progress_at + self._patience:
-                self._give_up(self._trouble, in_doubt=True)
+                self._give_up(self._trouble, in_doubt=not self._again)
+            elif self._again:
+                self._repeat(now)
             else:
                 self._ping(now)
         elif self.sent == self._kept:
@@ -349,22 +406,26 @@ class FastBatchMachine(Receiver):
                 self._progress_at = now
                 self._ask_at = now + PING_WAIT
             self.deadline = self._progress_at + self._patience
-            if self.state != STARTING:  # FAST-8: a ping before the start might begin another batch
+            # FAST-8: a ping before the start might begin another batch.
+            if self.state != STARTING or self._again:
                 self.deadline = min(self._ask_at, self.deadline)
 
     def disconnected(self, now: float) -> None:
         self._online = False
-        if self.state == STARTING:
+        if self.state == STARTING and not self._again:
             self._give_up(None, in_doubt=True)
             self.wake()
         if not self._checking:
             self._sure = self.stored
-        self._checking = self.sent > 0
+        self._checking = self.sent > 0 and not self._again
         self._settle(now)
 
     def connected(self, now: float) -> None:
         self._online = True
-        if self._checking and self.state != OVER:
+        if self._again:
+            self._repeat(now)
+            self._await_answer(now)
+        elif self._checking and self.state != OVER:
             self._ping(now)
             self._await_answer(now)
         else:
@@ -373,7 +434,7 @@ class FastBatchMachine(Receiver):
 
     def end(self, error: NatsError | None = None) -> bool:
         if self.state not in (NEW, OVER):
-            self._give_up(error, in_doubt=True)
+            self._give_up(error, in_doubt=not self._again)
         self.limit = 0
         self.deadline = None
         return super().end(error)

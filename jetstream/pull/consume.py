@@ -317,9 +317,8 @@ class Consume(Receiver):
         self.refill.delivered_all(len(msgs))
         if self._presence.doubted:
             self._presence.proved()
+        # No pull is due: these messages take the room in which they were expected.
         self._fresh += msgs
-        if not self.ledger.open:
-            self._refill(now)
         return not count
 
     def handle_timer(self, now: float) -> bool:

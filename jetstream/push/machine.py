@@ -196,7 +196,6 @@ class Push(Receiver):
         self._online = True
         self._hear(now)
         self._answered = b""  # it may be lost with the connection
-        self._set_deadline()
         if self._active:
             self.policy.connected(now)
             self._follow()
@@ -280,7 +279,6 @@ class Push(Receiver):
     def _use(self, now: float) -> bool:
         """Process the messages that arrived from a consumer before it was ready."""
         self._hear(now)
-        self._forget_requests()
         for msg in self.policy.take_early():
             self.receive(msg, now)
         self._set_deadline()
@@ -307,7 +305,6 @@ class Push(Receiver):
         effects = self.policy.take_effects()
         subject = self.policy.subject
         if subject and self.subject != subject:
-            self._forget_requests()
             self.subject = subject
             self.effects.append(Resubscribe())  # ORDPUSH-2
         self.effects.extend(effects)

@@ -57,10 +57,21 @@ class StreamManager:
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
+        #: Makes the requests; handles have their own.
+        self.calls: ApiClient = api
+        #: The manager without a deadline.
+        self.root: StreamManager = self
+
+    def bounded(self) -> StreamManager:  # D-CALL-18
+        """Return a manager whose calls share one timeout; those of its handles do not."""
+        manager = StreamManager(self._api)
+        manager.calls = self.calls.bounded()
+        manager.root = self.root
+        return manager
 
     async def account_info(self) -> AccountInfo:
         """Return the limits and the usage of the account."""
-        return AccountInfo.from_json(await self._api.call("INFO"))
+        return AccountInfo.from_json(await self.calls.call("INFO"))
 
     # Streams
 
@@ -73,10 +84,11 @@ class StreamManager:
     ) -> Stream:
         """Create a stream; raise StreamNameInUse if another one has its name."""
         wanted = StreamConfig.of(config, fields)
+        api = self.calls.bounded()
         try:
-            info = await put_stream(self._api, "CREATE", wanted, pedantic)
+            info = await put_stream(api, "CREATE", wanted, pedantic)
         except StreamNameInUse as error:
-            await explain(error, self._api, wanted, wanted.name, "")
+            await explain(error, api, wanted, wanted.name, "")
             raise
         return self.stream_of(info)
 
@@ -89,9 +101,10 @@ class StreamManager:
     ) -> Stream:
         """Update a stream; raise StreamNotFound if it does not exist."""
         wanted = StreamConfig.of(config, fields)
+        api = self.calls.bounded()
         if config is None:
-            wanted = await change_stream(self._api, wanted, fields)
-        return self.stream_of(await put_stream(self._api, "UPDATE", wanted, pedantic))
+            wanted = await change_stream(api, wanted, fields)
+        return self.stream_of(await put_stream(api, "UPDATE", wanted, pedantic))
 
     async def create_or_update_stream(
         self,
@@ -102,38 +115,39 @@ class StreamManager:
     ) -> Stream:
         """Create a stream, or update it if it exists."""
         wanted = StreamConfig.of(config, fields)
+        api = self.calls.bounded()
         try:
             changed = wanted
             if config is None:
-                changed = await change_stream(self._api, wanted, fields)
-            info = await put_stream(self._api, "UPDATE", changed, pedantic)
+                changed = await change_stream(api, wanted, fields)
+            info = await put_stream(api, "UPDATE", changed, pedantic)
         except StreamNotFound:
-            info = await put_stream(self._api, "CREATE", wanted, pedantic)
+            info = await put_stream(api, "CREATE", wanted, pedantic)
         return self.stream_of(info)
 
     async def stream(self, name: str) -> Stream:
         """Return the stream of this name; raise StreamNotFound if it does not exist."""
-        return self.stream_of(await stream_info(self._api, name))
+        return self.stream_of(await stream_info(self.calls, name))
 
     def stream_of(self, info: StreamInfo) -> Stream:
         """Return a handle to the stream that this info describes."""
         # Imported here, as below: many programs only publish.
         from .stream import Stream
 
-        return Stream(self, self._api, info)
+        return Stream(self.root, self._api, info)
 
     async def delete_stream(self, name: str) -> None:
         """Delete a stream; raise StreamNotFound if it does not exist."""
-        await self._api.call("STREAM.DELETE.%s" % check_known_name("stream", name))
+        await self.calls.call("STREAM.DELETE.%s" % check_known_name("stream", name))
 
     async def streams(self, subject: str = "") -> Listing[StreamInfo]:
         """List all streams, or those that overlap with the subject."""
-        rows = await self._api.pages("STREAM.LIST", "streams", _by_subject(subject))
+        rows = await self.calls.pages("STREAM.LIST", "streams", _by_subject(subject))
         return rows.like([StreamInfo.from_json(row) for row in rows])
 
     async def stream_names(self, subject: str = "") -> Listing[str]:
         """List the names of all streams, or of those that overlap with the subject."""
-        rows = await self._api.pages("STREAM.NAMES", "streams", _by_subject(subject))
+        rows = await self.calls.pages("STREAM.NAMES", "streams", _by_subject(subject))
         return _names(rows)
 
     async def stream_name_by_subject(self, subject: str) -> str:
@@ -158,10 +172,11 @@ class StreamManager:
     ) -> Consumer:
         """Create a consumer; raise ConsumerExists if another one has its name."""
         wanted = ConsumerConfig.of(config, fields)
+        api = self.calls.bounded()
         try:
-            info = await put_consumer(self._api, stream, "create", wanted, pedantic)
+            info = await put_consumer(api, stream, "create", wanted, pedantic)
         except ConsumerExists as error:
-            await explain(error, self._api, wanted, stream, wanted.name or wanted.durable_name)
+            await explain(error, api, wanted, stream, wanted.name or wanted.durable_name)
             raise
         return self._consumer(stream, wanted.name or wanted.durable_name, info)
 
@@ -175,14 +190,15 @@ class StreamManager:
     ) -> Consumer:
         """Update a consumer; raise ConsumerDoesNotExist if it does not exist."""
         wanted = ConsumerConfig.of(config, fields)
+        api = self.calls.bounded()
         if config is None:
             try:
-                wanted = await change_consumer(self._api, stream, wanted, fields)
+                wanted = await change_consumer(api, stream, wanted, fields)
             except ConsumerNotFound as error:
                 missing = ConsumerDoesNotExist(400, 10149, "consumer does not exist")
                 missing.asked = error.asked
                 raise missing from None
-        info = await put_consumer(self._api, stream, "update", wanted, pedantic)
+        info = await put_consumer(api, stream, "update", wanted, pedantic)
         return self._consumer(stream, wanted.name or wanted.durable_name, info)
 
     async def create_or_update_consumer(
@@ -195,17 +211,18 @@ class StreamManager:
     ) -> Consumer:
         """Create a consumer, or update it if it exists."""
         wanted = ConsumerConfig.of(config, fields)
+        api = self.calls.bounded()
         if config is None and (wanted.name or wanted.durable_name):
             try:
-                wanted = await change_consumer(self._api, stream, wanted, fields)
+                wanted = await change_consumer(api, stream, wanted, fields)
             except ConsumerNotFound:
                 pass  # the server creates it
-        info = await put_consumer(self._api, stream, "", wanted, pedantic)
+        info = await put_consumer(api, stream, "", wanted, pedantic)
         return self._consumer(stream, wanted.name or wanted.durable_name, info)
 
     async def consumer(self, stream: str, name: str) -> Consumer:
         """Return the consumer of this name; raise ConsumerNotFound if it does not exist."""
-        return self._consumer(stream, name, await consumer_info(self._api, stream, name))
+        return self._consumer(stream, name, await consumer_info(self.calls, stream, name))
 
     def _consumer(self, stream: str, name: str, info: ConsumerInfo) -> Consumer:
         # Programs that only publish do not need this module, which imports all of pull.
@@ -215,35 +232,35 @@ class StreamManager:
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete a consumer; raise ConsumerNotFound if it does not exist."""
-        await self._api.call("CONSUMER.DELETE.%s" % _path(stream, name))
+        await self.calls.call("CONSUMER.DELETE.%s" % _path(stream, name))
 
     async def consumers(self, stream: str) -> Listing[ConsumerInfo]:
         """List all consumers of the stream."""
         endpoint = "CONSUMER.LIST.%s" % check_known_name("stream", stream)
-        rows = await self._api.pages(endpoint, "consumers", {})
+        rows = await self.calls.pages(endpoint, "consumers", {})
         return rows.like([ConsumerInfo.from_json(row) for row in rows])
 
     async def consumer_names(self, stream: str) -> Listing[str]:
         """List the names of all consumers of the stream."""
         endpoint = "CONSUMER.NAMES.%s" % check_known_name("stream", stream)
-        return _names(await self._api.pages(endpoint, "consumers", {}))
+        return _names(await self.calls.pages(endpoint, "consumers", {}))
 
     async def pause_consumer(self, stream: str, name: str, until: TimestampLike) -> ConsumerPause:
         """Pause deliveries until this time."""
         body = {"pause_until": str(Timestamp.of(until))}
         endpoint = "CONSUMER.PAUSE.%s" % _path(stream, name)
-        return ConsumerPause.from_json(await self._api.call(endpoint, body, level=1))
+        return ConsumerPause.from_json(await self.calls.call(endpoint, body, level=1))
 
     async def resume_consumer(self, stream: str, name: str) -> ConsumerPause:
         """Resume deliveries now."""
         endpoint = "CONSUMER.PAUSE.%s" % _path(stream, name)
-        return ConsumerPause.from_json(await self._api.call(endpoint, {}, level=1))
+        return ConsumerPause.from_json(await self.calls.call(endpoint, {}, level=1))
 
     async def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
         """Restart a consumer at a stream sequence, or at its ack floor (0)."""
         endpoint = "CONSUMER.RESET.%s" % _path(stream, name)
         body = {"seq": seq} if check_count("seq", seq, 0, MOST_SEQUENCE) else {}
-        return ConsumerInfo.from_json(await self._api.call(endpoint, body, level=4))
+        return ConsumerInfo.from_json(await self.calls.call(endpoint, body, level=4))
 
     async def unpin_consumer(self, stream: str, name: str, group: str) -> None:
         """Unpin the client that a priority group is pinned to."""
@@ -251,7 +268,7 @@ class StreamManager:
 
         check_group(group)
         endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
-        await self._api.call(endpoint, {"group": group}, level=1)
+        await self.calls.call(endpoint, {"group": group}, level=1)
 
 
 def _by_subject(subject: str) -> dict[str, Any]:

@@ -118,6 +118,7 @@ async def pull_subscribe(
     streams: StreamManager, api: ApiClient, wanted: PullSubscribeOptions
 ) -> PullSubscription:
     """Find or create the consumer, and return the subscription."""
+    streams = streams.bounded()
     stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
@@ -130,13 +131,13 @@ async def pull_subscribe(
                 raise
             # PSUB-11: the consumer may exist nevertheless; the first fetch shows it.
             return PullSubscription(
-                streams, api, bind_consumer(api, stream, wanted.name, {}), deletes=False
+                streams.root, api, bind_consumer(api, stream, wanted.name, {}), deletes=False
             )
     config = wanted.config
     if not wanted.name:
         config.name = api.session.connection.new_token()
     try:
-        made = await put_consumer(api, stream, "create", config.copy())
+        made = await put_consumer(streams.calls, stream, "create", config.copy())
     except ConsumerExists:
         if not wanted.name:
             raise
@@ -148,7 +149,7 @@ async def pull_subscribe(
             clean_up(api, stream, config.name)  # D-JSSUB-17
         raise
     consumer = Consumer(api, stream, wanted.name or config.name, made)
-    return PullSubscription(streams, api, consumer, deletes=not wanted.durable)
+    return PullSubscription(streams.root, api, consumer, deletes=not wanted.durable)
 
 
 async def _attach(
@@ -156,7 +157,7 @@ async def _attach(
 ) -> PullSubscription:
     found = await streams.consumer(stream, wanted.name)
     wanted.fits(found.cached_info)
-    return PullSubscription(streams, api, found, deletes=False)
+    return PullSubscription(streams.root, api, found, deletes=False)
 
 
 class PullSubscription:

@@ -44,6 +44,7 @@ async def subscribe(  # JSSUB-3
     streams: StreamManager, api: ApiClient, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
     """Find or create the consumer, and return the active subscription."""
+    streams = streams.bounded()
     stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
@@ -98,7 +99,7 @@ async def _create(
     # JSSUB-2: before the consumer, which would deliver without a subscriber.
     machine = listen(api, stream, name, target, config, wanted.queue, limits, 0)
     try:
-        await put_consumer(api, stream, "create", config)
+        await put_consumer(streams.calls, stream, "create", config)
     except BaseException as error:
         leave(api, machine)
         if isinstance(error, ConsumerExists) and wanted.name:
@@ -108,7 +109,7 @@ async def _create(
         raise
     messages = begin(api, machine, stream, name, limits)
     if wanted.deletes:
-        messages.on_end = _deletion(streams, stream, name, machine)
+        messages.on_end = _deletion(streams.root, stream, name, machine)
     return messages
 
 

@@ -36,10 +36,13 @@ from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.timestamp import Timestamp
 from jetstream.services.errors import service_error
 from jetstream.services.responses import ServiceInfo, ServicePing, ServiceStats, read_response
+from natsproto.connection import Connection
+from natsproto.connection.tokens import Numbers
 from natsproto.errors import HeaderError, InvalidValue, NatsError
+from natsproto.options import Options
 from natsproto.wire.frames import Info, Msg
 from natsproto.wire.parser import Parser
-from tests.connection.support import PONG, Wire
+from tests.connection.support import PONG, Script, info
 from tests.jetstream.service_stage import ServiceStage
 
 if TYPE_CHECKING:
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
 EXPECTED = (JetStreamError, InvalidResponse, HeaderError)
 CLASSES = (StreamInfo, ConsumerInfo, AccountInfo, PubAck)
 MOST_REPLY = 4000
+_OPTIONS = Options(servers="nats://a:4222", shuffle=False)
+_INFO = info()
 
 
 def check_api(data: bytes) -> None:
@@ -229,24 +234,35 @@ def _check_client(msg: Msg) -> None:
 
 
 def check_info(data: bytes) -> None:
-    """Check INFO: a connection takes it or ends, at the beginning and later, and never raises."""
-    body = data.translate(None, b"\r\n")
-    line = b"INFO " + body + b"\r\n"
-    first = Wire().connect().opened().data(line)
-    assert first.connection.state
-    later = Wire().up().data(line)
-    if later.connection.state == "CONNECTED":
-        later.data(PONG)
+    """Check INFO: a connection takes it or ends, at the beginning or later, and never raises.
+
+    Making a connection takes most of the time. So the length decides when it receives INFO, and
+    lines that the parser rejects are not sent to one: it would see the same error.
+    """
+    line = b"INFO " + data.translate(None, b"\r\n") + b"\r\n"
     try:
-        frames = Parser().feed(line)
+        [frame] = Parser().feed(line)
     except NatsError:
         return
-    for frame in frames:
-        assert isinstance(frame, Info)
-        assert isinstance(frame.max_payload, int)
-        assert isinstance(frame.headers, bool)
-        assert isinstance(frame.version, str)
-        assert all(isinstance(url, str) for url in frame.connect_urls)
+    assert isinstance(frame, Info)
+    assert isinstance(frame.max_payload, int)
+    assert isinstance(frame.headers, bool)
+    assert isinstance(frame.version, str)
+    assert all(isinstance(url, str) for url in frame.connect_urls)
+    connection = Connection(_OPTIONS, rng=Script(), tokens=Numbers())
+    connection.connect(0.0)
+    connection.transport_opened(0.0)
+    if len(data) % 2:
+        connection.receive_data(_INFO, 0.0)
+        connection.receive_data(PONG, 0.0)
+        assert connection.state == "CONNECTED"
+    connection.receive_data(line, 0.0)
+    if connection.state == "CONNECTED":
+        connection.receive_data(PONG, 0.0)
+    connection.take_effects()
+    connection.data_to_send()
+    connection.take_ready()
+    connection.next_deadline()
 
 
 CHECKS: dict[str, Callable[[bytes], None]] = {

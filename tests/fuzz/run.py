@@ -2,6 +2,9 @@
 
 The harnesses are parser, headers, and those of answers.py: api, ack and so on. It uses atheris if
 installed, otherwise more of the seeded mutations that `make test` also runs.
+
+With atheris and FUZZ_RECORD, a folder, the inputs that it finds useful are kept there for the next
+run, and executed.json counts the executions of all runs.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from tests.fuzz.answers import CHECKS
 from tests.fuzz.mutate import Inputs, Mutator
 from tests.fuzz.oracle import as_input, check_and_tell
 from tests.fuzz.samples import samples
+from tests.progress import Progress
 from tests.wire.support import read_all, streams
 
 FOUND = Path(__file__).parent / "found"
-GARBAGE_LIMIT = 20_000  # bytes; longer inputs only make the fuzzer slow
+GARBAGE_LIMIT = 2_000  # bytes; longer inputs only make the fuzzer slow
 #: The module of each harness, and its arguments.
 HARNESSES = {
     "parser": ["tests.fuzz.fuzz_parser"],
@@ -35,7 +39,7 @@ HARNESSES = {
 def write_corpus(folder: Path) -> None:
     """Write the initial corpus: the transcripts, their header blocks, and samples of answers."""
     for harness in HARNESSES:
-        (folder / harness).mkdir()
+        (folder / harness).mkdir(exist_ok=True)
     blocks: set[bytes] = set()
     for i, stream in enumerate(streams()):
         if len(stream.data) > GARBAGE_LIMIT:
@@ -53,15 +57,16 @@ def write_corpus(folder: Path) -> None:
             (folder / name / str(i)).write_bytes(each)
 
 
-def executed(statistics: str) -> str:
+def executed(statistics: str) -> int:
     lines = [line for line in statistics.splitlines() if "number_of_executed_units" in line]
-    return lines[-1].split()[-1] if lines else "no"
+    return int(lines[-1].split()[-1]) if lines else 0
 
 
-def run_atheris(harnesses: list[str], seconds: float) -> int:
+def run_atheris(harnesses: list[str], seconds: float, record: str = "") -> int:
     with tempfile.TemporaryDirectory() as directory:
-        folder = Path(directory)
+        folder = Path(record or directory)
         write_corpus(folder)
+        progress = Progress(folder / "executed.json")
         for harness in harnesses:
             command = [sys.executable, "-m", *HARNESSES[harness], str(folder / harness)]
             command += [f"-max_total_time={max(1, round(seconds))}", "-timeout=10"]
@@ -71,7 +76,8 @@ def run_atheris(harnesses: list[str], seconds: float) -> int:
             if run.returncode != 0:
                 print(run.stdout + run.stderr + f"{harness} found something: see {FOUND}")
                 return run.returncode
-            print(f"{harness}: {executed(run.stderr)} inputs, nothing found", flush=True)
+            progress.add(harness, executed(run.stderr))
+            print(f"{harness}: {progress[harness]:,} inputs, nothing found", flush=True)
     return 0
 
 
@@ -114,7 +120,7 @@ def main() -> int:
     seconds = float(os.environ.get("FUZZ_SECONDS", "60"))
     harnesses = sys.argv[1:] or list(HARNESSES)
     if importlib.util.find_spec("atheris") is not None:
-        return run_atheris(harnesses, seconds)
+        return run_atheris(harnesses, seconds, os.environ.get("FUZZ_RECORD", ""))
     print("atheris is not installed (it has wheels for Linux on x86-64): seeded mutations instead")
     return run_mutations(harnesses, seconds)
 

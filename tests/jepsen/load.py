@@ -9,7 +9,9 @@ history of each key is checked:
     counters           increments, with the total that they return  Totals
     fast batches       five messages, in order                      Appends
 
-An acknowledged message must be stored, once; one that was refused must not be. Direct gets of a
+An acknowledged message must be stored, once; one that was refused must not be. A fast batch that
+failed has stored its first messages: as many as it says, or at least as many if it is in doubt
+(FAST-5). Direct gets of a
 bucket may be answered by a replica that lags: those are counted, but what they return must exist.
 Refusals are exact, too, with two exceptions (verdict.py).
 
@@ -30,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream import JetStream
 from jetstream.errors import (
     BatchRefused,
+    FastBatchFailed,
     KeyNotFound,
     NoStreamResponse,
     WrongLastRevision,
@@ -84,6 +87,11 @@ class Jepsen:
             "fast": self._append,
         }
         self._clients: list[Client] = []
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the run after the current round."""
+        self._stopped = True
 
     async def run(self, show: Callable[[str], object] = lambda _: None) -> list[str]:
         """Return what is wrong, or nothing; `show` is called after each round but the last."""
@@ -100,6 +108,8 @@ class Jepsen:
                     if self.done:
                         show(self.summary())
                     await self._round(cast, tools)
+                    if self._stopped:
+                        break
         finally:
             await asyncio.to_thread(cast.stop)
         return self.history.problems
@@ -179,6 +189,8 @@ class Jepsen:
             record.end("refused", REFUSED)
         except (NoStreamResponse, BatchRefused):
             record.end("rejected")
+        except FastBatchFailed as error:
+            record.end("doubt" if error.in_doubt else "partial", error.stored)
         except RemoteError as error:
             record.end("doubt")
             if isinstance(error, ApiError) and error.code < 500:

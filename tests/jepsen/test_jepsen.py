@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 
 import pytest
 
@@ -160,19 +162,33 @@ def test_atomic_batches(parts, problem):
 
 
 @pytest.mark.parametrize(
-    ("outcome", "parts", "good"),
+    ("outcome", "result", "parts", "good"),
     [
-        ("stored", [1, 2, 3, 4, 9], True),
-        ("doubt", [1, 2, 0, 0, 0], True),
-        ("doubt", [1, 0, 3, 0, 0], False),
-        ("doubt", [2, 1, 0, 0, 0], False),
-        ("stored", [1, 2, 3, 4, 0], False),
+        ("stored", 9, [1, 2, 3, 4, 9], True),
+        ("stored", 9, [1, 2, 3, 4, 0], False),
+        ("stored", 9, [1, 2, 3, 4, 8], False),
+        ("doubt", None, [1, 2, 0, 0, 0], True),
+        ("doubt", None, [0, 0, 0, 0, 0], True),
+        ("doubt", None, [1, 0, 3, 0, 0], False),
+        ("doubt", None, [2, 1, 0, 0, 0], False),
+        ("doubt", 2, [1, 2, 3, 0, 0], True),
+        ("doubt", 2, [1, 2, 0, 0, 0], True),
+        ("doubt", 2, [1, 0, 0, 0, 0], False),
+        ("partial", 2, [1, 2, 0, 0, 0], True),
+        ("partial", 2, [1, 0, 0, 0, 0], False),
+        ("partial", 2, [1, 2, 3, 0, 0], False),
+        ("partial", 0, [0, 0, 0, 0, 0], True),
+        ("partial", 0, [1, 0, 0, 0, 0], False),
+        ("rejected", None, [0, 0, 0, 0, 0], True),
+        ("rejected", None, [1, 0, 0, 0, 0], False),
+        ("rejected", None, [1, 2, 3, 4, 5], False),
     ],
 )
-def test_fast_batches(outcome, parts, good):
+def test_fast_batches(outcome, result, parts, good):
+    """A batch that was rejected has stored nothing; one that failed, its first messages."""
     run = History()
-    times = (0.0, 1.0 if outcome == "stored" else None)
-    run.keys["fast"].note("fast-1", record(1, None, outcome, 9, times))
+    times = (0.0, None if outcome == "doubt" else 1.0)
+    run.keys["fast"].note("fast-1", record(1, None, outcome, result, times))
     run.judge_fast({b"1.%d" % place: [seq] for place, seq in enumerate(parts) if seq})
     assert (run.problems == []) is good
 
@@ -220,3 +236,21 @@ def test_the_command(monkeypatch, capsys):
     monkeypatch.setattr(Jepsen, "run", run)
     assert main(["--operations", "10", "--faults", "1"]) == 1
     assert "so it goes" in capsys.readouterr().out
+
+
+def test_a_signal_ends_the_run_after_its_round(monkeypatch, capsys):
+    stop = Jepsen.stop
+
+    async def play(self, cast, tools):
+        self.done += 5
+        stopped = asyncio.Event()
+        monkeypatch.setattr(self, "stop", lambda: (stop(self), stopped.set()))
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stopped.wait()
+
+    monkeypatch.setattr(Jepsen, "_round", play)
+    monkeypatch.setattr(Jepsen, "_set_up", lambda self: asyncio.sleep(0))
+    assert main(["--operations", "10", "--faults", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "5 operations" in out
+    assert "stopped before 10 operations" in out

@@ -46,8 +46,10 @@ NOBODY = b"NATS/1.0 503\r\n\r\n"
 class Batch:
     """The machine with its effects, and with responses as a server writes them."""
 
-    def __init__(self, sent=0, *, gaps=False, flow=2, max_acks=2, patience=5.0, online=True):
-        self.machine = FastBatchMachine(INBOX, flow, max_acks, gaps, patience)
+    def __init__(
+        self, sent=0, *, gaps=False, flow=2, max_acks=2, patience=5.0, election=0.0, online=True
+    ):
+        self.machine = FastBatchMachine(INBOX, flow, max_acks, gaps, patience, election)
         self.mode = b"ok" if gaps else b"fail"
         self.flow = flow
         if online:
@@ -59,7 +61,7 @@ class Batch:
                 self.send()
 
     def send(self, operation=APPEND, now=0.0):
-        subject = b"s.first" if operation == START else b"s.other"
+        subject = b"s.first" if self.machine.sent == 0 else b"s.other"
         self.machine.note_sent(operation, subject, now)
 
     def answer(self, number, operation, data, now=0.0):

@@ -2,15 +2,22 @@
 
 One seed shows its run, with -v byte by byte. Many seeds run on all cores; each failure is shown
 with the fewest faults that it needs, and with the arguments that repeat it.
+
+With --record FILE the seeds below --count run by the thousand, each mode in turn, and the file
+keeps how far each of them is: a run that is stopped continues there the next time.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
-from tests.sim.modes import MODES
+from tests.progress import Progress
+from tests.sim.modes import MODES, NEW_MODES
 from tests.sim.runs import Failure, attempt, minimize, search, trace_of
+
+STEP = 1000
 
 
 def main() -> int:
@@ -20,15 +27,37 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=0, help="processes; 0: one for each core")
     parser.add_argument("--skip", default="", help="faults and steps to leave out, by number")
+    parser.add_argument("--record", type=Path, help="continue where the last run ended")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     modes = options.mode or list(MODES)
     if options.count == 1:
         skip = tuple(int(number) for number in options.skip.split(",") if number)
         return max(run_one(mode, options.seed, options.verbose, skip) for mode in modes)
+    if options.record is not None:
+        progress = Progress(options.record)
+        return resume(options.mode or list(NEW_MODES), options.count, options.jobs, progress)
+    return run_many(modes, options.seed, options.count, options.jobs)
+
+
+def resume(modes: list[str], count: int, jobs: int, progress: Progress) -> int:
+    """Run the seeds below the count that have not run yet; stop after a failure."""
+    while True:
+        mode = min(modes, key=progress.__getitem__)
+        first = progress[mode]
+        step = min(STEP, count - first)
+        if step <= 0:
+            return 0
+        print(f"from {first}: ", end="")
+        if run_many([mode], first, step, jobs):
+            return 1
+        progress.add(mode, step)
+
+
+def run_many(modes: list[str], first: int, count: int, jobs: int) -> int:
     failed = 0
-    for mode, seconds, failures in search(modes, options.seed, options.count, options.jobs):
-        print(f"{mode}: {options.count} seeds in {seconds:.1f} s", flush=True)
+    for mode, seconds, failures in search(modes, first, count, jobs):
+        print(f"{mode}: {count} seeds in {seconds:.1f} s", flush=True)
         for found in failures:
             show(found)
         failed += len(failures)

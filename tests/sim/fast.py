@@ -12,6 +12,8 @@ F9   who waits is answered, or told after the patience; deadlines are not in the
 F10  pings and timers are few
 F11  no loss is told twice, nor is a message stored that was told to be lost, but for doubts
 F12  no batch is given up that a server in good health has
+F13  the first message is sent again after a 503, not before and not after that; a batch is refused
+     for lack of a leader only after three tries, in a cluster after 10 s
 I10, I12 and I13 as in scenarios.py
 """
 
@@ -30,8 +32,10 @@ from jetstream.errors import (
 )
 from jetstream.publish.fast import FastBatch
 from jetstream.publish.fast_machine import NEW, OVER, FastBatchMachine
+from jetstream.publish.request import RETRIES, RETRY_WAIT
 from jetstream.testing.sim.fast_model import COMMIT, END, PING, REFUSALS, FastModel
 from natsproto.errors import NatsError
+from natsproto.testing.sim.peer import INFO
 from tests.effects import will_publish
 from tests.sim.scenarios import require
 from tests.sim.world import Task, World
@@ -39,6 +43,7 @@ from tests.sim.world import Task, World
 FAULTS = ["cut", "silence", "hole", "late", "stall", "freeze", "refusal"]
 GENTLE = ["load", "load", "slow"]
 MAX_SIZE = 100
+CLUSTER = INFO.replace(b"{", b'{"cluster":"C",')
 PLACE = re.compile(rb"\.(\w+)\.\d+\.(?:ok|fail)\.(\d+)\.(\d)\.\$FI|SUB [\w.]+?\.(\w+)\.> ")
 LINGER = 2.0  # after the last message: what is late comes, too
 
@@ -55,6 +60,9 @@ class Seen:
         self.lost: set[int] = set()
         self.failed = False
         self.asking = False
+        self.tries = 0  # of the first message
+        self.begun = 0.0  # the first try
+        self.missed = 0.0  # the last 503 on this connection
 
 
 class Watched(FastBatchMachine):
@@ -118,6 +126,8 @@ class Ingesting(World):
             replicated=rng.random() < 0.5,
             pings_begin=rng.random() < 0.2,
         )
+        if self.model.replicated and rng.random() < 0.5:
+            self.info = CLUSTER
         self.seen: dict[bytes, Seen] = {}
         self.pings: list[float] = []
         Watched.calls = []
@@ -160,6 +170,8 @@ class Ingesting(World):
         except (NoStreamResponse, ApiError) as error:
             attempt.error = error
             require(batch.stored == 0, "FAST-2: refused at the first")
+            if isinstance(error, NoStreamResponse):
+                self._check_tries(self.seen[attempt.id.encode()], attempt.machine)
         attempt.healthy = well and not self.sick and self.last_fault <= begun
         losses = batch.take_losses()
         self.note(f"{attempt.id}: {batch.stored} of {batch.size}, {attempt.error!r}, {losses}")
@@ -207,6 +219,14 @@ class Ingesting(World):
             require(wanted, lambda: f"F6: {error!r}")
         if attempt.healthy:
             require(len(attempt.lost) <= self.refusals, lambda: f"F6: {attempt.lost} lost")
+
+    def _check_tries(self, seen: Seen, machine: FastBatchMachine) -> None:
+        waited = self.now - seen.begun
+        enough = seen.tries > RETRIES and waited >= machine._election
+        require(
+            enough or waited + RETRY_WAIT >= machine._patience,
+            lambda: f"F13: refused after {seen.tries} tries in {waited} s",
+        )
 
     # Faults
 
@@ -295,6 +315,7 @@ class Ingesting(World):
                 if not seen.asking:
                     seen.sure = seen.acked
                 seen.asking = seen.sent > 0
+                seen.missed = self.now - RETRY_WAIT
                 continue
             self._check_sent(seen, int(number), int(operation))
 
@@ -308,6 +329,11 @@ class Ingesting(World):
             )
             return
         require(number == seen.sent + 1, "F7: a number is left out, or used twice")
+        if number == 1:
+            seen.tries += 1
+            seen.begun = seen.begun or self.now
+            wait = self.now - seen.missed
+            require(wait > RETRY_WAIT - 0.001, lambda: f"F13: sent again after {wait} s")
         require(not seen.asking or operation == END, "F8: sent before it was asked what came")
         require(not seen.failed, "F8: sent after the failure")
         if operation != END:
@@ -325,6 +351,10 @@ class Ingesting(World):
             self._observe(seen, int(found[2]), int(found[3]), data)
 
     def _observe(self, seen: Seen, number: int, operation: int, data: bytes) -> None:
+        if number == 1 and operation != PING and b"NATS/1.0 503" in data and not seen.flow:
+            seen.sent = 0
+            seen.missed = self.now
+            return
         ack = re.search(rb'"type":"ack","seq":(\d+),"msgs":(\d+)', data)
         if ack:
             seen.acked = max(seen.acked, int(ack[1]))
@@ -384,7 +414,7 @@ class Ingesting(World):
             self.waiting, self.waiting_since = state, self.now
         if state:
             waited = self.now - self.waiting_since
-            require(waited <= self.patience + 0.001, lambda: f"F9: waits for {waited:.1f} s")
+            require(waited <= machine._patience + 0.001, lambda: f"F9: waits for {waited:.1f} s")
 
     def _ring(self) -> None:
         stalled = self.now < self.stall_until

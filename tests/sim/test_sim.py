@@ -98,6 +98,40 @@ def test_a_run_that_holds(monkeypatch, capsys):
     assert "seed 7 holds" in capsys.readouterr().out
 
 
+def test_a_run_continues_where_the_last_one_ended(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "record.json"
+    monkeypatch.setattr("tests.sim.__main__.STEP", 2)
+
+    def run(count):
+        arguments = ["--mode", "consume", "--mode", "next", "--count", str(count), "--jobs", "1"]
+        monkeypatch.setattr("sys.argv", ["sim", *arguments, "--record", str(path)])
+        assert main() == 0
+        lines = capsys.readouterr().out.splitlines()
+        return [line.partition(" seeds")[0] for line in lines]
+
+    assert run(2) == ["from 0: consume: 2", "from 0: next: 2"]
+    assert run(2) == []
+    assert run(5) == [
+        "from 2: consume: 2",
+        "from 2: next: 2",
+        "from 4: consume: 1",
+        "from 4: next: 1",
+    ]
+    # The library has changed.
+    monkeypatch.setattr("tests.progress.fingerprint", lambda: "another")
+    assert run(2) == ["from 0: consume: 2", "from 0: next: 2"]
+
+
+def test_a_failure_is_not_recorded(broken, monkeypatch, capsys, tmp_path):
+    path = tmp_path / "record.json"
+    monkeypatch.setattr("tests.sim.__main__.STEP", broken + 1)
+    arguments = ["--mode", "consume", "--count", "2000", "--jobs", "1", "--record", str(path)]
+    monkeypatch.setattr("sys.argv", ["sim", *arguments])
+    assert main() == 1
+    assert not path.exists()
+    assert "I99" in capsys.readouterr().out
+
+
 def test_many_seeds_run_in_processes(monkeypatch, capsys):
     found = list(search(["consume", "next"], 0, 12, 2))
     failures = {mode: failures for mode, _, failures in found}

@@ -351,3 +351,23 @@ def test_fields_of_nested_objects_that_are_newer_than_the_server(fields, refused
         with pytest.raises(NotSupported, match=text):
             old.check_since(config)
     api(Stage(version="2.10.0")).check_since(config)
+
+
+@pytest.mark.rule("D-CALL-18")
+def test_calls_that_share_a_timeout():
+    stage = Stage(SILENCE, SILENCE, SILENCE)
+    client = api(stage)
+    bounded = client.bounded()
+    assert bounded.bounded() is bounded
+    assert (bounded.prefix, bounded.timeout) == ("$JS.API", 5.0)
+    stage.wire.now = 3.0
+    assert (client.deadline(), bounded.deadline()) == (8.0, 5.0)
+    with pytest.raises(TimeoutExpired):
+        stage.run(bounded.call("INFO", deadline=4.0))
+    assert stage.now() == 4.0
+    with pytest.raises(TimeoutExpired):
+        stage.run(bounded.call("INFO"))
+    assert stage.now() == 5.0
+    with pytest.raises(TimeoutExpired):
+        stage.run(client.call("INFO"))
+    assert stage.now() == 10.0

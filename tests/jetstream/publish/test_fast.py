@@ -125,7 +125,7 @@ def test_add_waits_for_the_answer_to_a_ping():
     assert [pub.reply.split(".", 4)[-1] for pub in stage.pubs][4:6] == ["4.4.$FI", "4.4.$FI"]
 
 
-FIRST = [(error(10205), BatchRefused), (NOBODY, NoStreamResponse), (SILENCE, FastBatchFailed)]
+FIRST = [(error(10205), BatchRefused), (SILENCE, FastBatchFailed)]
 
 
 @pytest.mark.rule("FAST-2", "FAST-8", "D-FAST-13")
@@ -142,6 +142,43 @@ def test_the_first_message_is_refused(answer, failure):
             assert stage.now() == (5.0 if failure is FastBatchFailed else 0.0)
         with pytest.raises(failure):
             stage.run(batch.close())
+
+
+@pytest.mark.rule("D-FAST-17", "PUB-3", "PUB-4")
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(
+    ("cluster", "timeout", "misses", "at", "begun"),
+    [
+        ("", 5.0, 2, 0.5, True),
+        ("", 5.0, 3, 0.5, False),
+        ("C", 5.0, 39, 9.75, True),
+        ("C", 5.0, 40, 9.75, False),
+        ("C", 30.0, 40, 10.0, True),
+        ("C", 30.0, 41, 10.0, False),
+        ("", 0.3, 2, 0.25, False),
+    ],
+)
+def test_the_first_message_is_sent_again_while_there_is_no_leader(
+    cluster, timeout, misses, at, begun, alone
+):
+    """Whether it only begins the batch, or commits it as well."""
+    stage = Stage(*[NOBODY] * misses, final(1) if alone else ack(0), cluster=cluster)
+    batch = make(stage, ack_timeout=timeout)
+    call = batch.commit if alone else batch.add
+    if begun:
+        stage.run(call("s.a", b"1", headers={"A": "b"}))
+        assert batch.size == 1
+    else:
+        for _ in range(2):
+            with pytest.raises(NoStreamResponse):
+                stage.run(call("s.a", b"1", headers={"A": "b"}))
+    assert stage.now() == at
+    pubs = stage.pubs
+    assert len(pubs) == misses + begun
+    place = f"_INBOX.{ID}.2.fail.1.{2 if alone else 0}.$FI"
+    assert {(pub.subject, pub.data, pub.reply, pub.headers["A"]) for pub in pubs} == {
+        ("s.a", b"1", place, "b")
+    }
 
 
 @pytest.mark.rule("FAST-8")

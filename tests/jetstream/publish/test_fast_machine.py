@@ -101,7 +101,6 @@ FIRST = [
     # the response instead of the acknowledgment
     (REFUSED, BatchRefused),
     (wrong(10054), MessageTooLarge),
-    (NOBODY, NoStreamResponse),
 ]
 
 

@@ -17,8 +17,8 @@ from jetstream.publish.fast_machine import (
     OPEN,
     START,
 )
-from natsproto.errors import ConnectionClosed
-from tests.effects import woken
+from natsproto.errors import ConnectionClosed, PayloadTooLarge
+from tests.effects import publishes, woken
 from tests.jetstream.ingests import (
     NOBODY,
     UNKNOWN,
@@ -30,6 +30,153 @@ from tests.jetstream.ingests import (
 )
 
 # Time
+
+
+MISSES = [
+    # election, patience, 503s to the first message; time of the last one, and whether it is refused
+    (0.0, 5.0, 2, 0.25, False),
+    (0.0, 5.0, 3, 0.5, True),
+    (0.0, 0.25, 1, 0.0, True),
+    (0.0, 0.26, 1, 0.0, False),
+    (0.0, 0.5, 2, 0.25, True),
+    (10.0, 10.0, 39, 9.5, False),
+    (10.0, 10.0, 40, 9.75, True),
+    (10.0, 30.0, 40, 9.75, False),
+    (10.0, 30.0, 41, 10.0, True),
+]
+
+
+@pytest.mark.rule("D-FAST-17", "PUB-3", "PUB-4")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("operation", [START, COMMIT])
+@pytest.mark.parametrize(("election", "patience", "misses", "at", "refused"), MISSES)
+def test_the_first_message_is_sent_again(election, patience, misses, at, refused, operation, gaps):
+    """Whether it only begins the batch, or commits it as well."""
+    batch = Batch(election=election, patience=patience, gaps=gaps)
+    machine = batch.machine
+    batch.send(operation, 100.0)
+    place = f"1.{operation}"
+    for number in range(misses):
+        now = 100.0 + number * 0.25
+        if number:
+            assert machine.deadline == now
+            assert not machine.handle_timer(now)
+            assert batch.orders() == [place]
+        final_miss = number == misses - 1
+        assert batch.answer(1, operation, NOBODY, now) is (final_miss and refused)
+    assert now == 100.0 + at
+    assert batch.orders() == []
+    if refused:
+        assert type(machine.failure) is NoStreamResponse
+        assert (machine.deadline, machine.leaving, machine.stored) == (None, True, 0)
+        return
+    assert not machine.handle_timer(now + 0.25)
+    assert batch.orders() == [place]
+    # The timeout covers all tries. Only a message that commits may be pinged meanwhile.
+    silent = 100.0 + patience
+    asked = now + 1.25 if operation == COMMIT else silent
+    assert machine.deadline == min(silent, asked)
+    if operation == COMMIT:
+        assert batch.answer(1, COMMIT, final(1), now + 0.3)
+        assert (machine.failure, machine.ack.count) == (None, 1)
+    else:
+        assert batch.answer(1, START, ack(0), now + 0.3)
+        assert (machine.state, machine.sent, machine.limit) == (OPEN, 1, 4)
+
+
+@pytest.mark.rule("D-FAST-17")
+def test_the_first_message_is_not_sent_again_once_the_batch_has_begun():
+    batch = Batch(1)
+    assert batch.answer(1, START, NOBODY, 1.0)
+    assert batch.outcome == (0, 1, False, NoStreamResponse)
+    assert batch.orders() == []
+
+
+@pytest.mark.rule("D-FAST-17")
+def test_another_try_has_no_answer():
+    """That try may have arrived, so the batch is in doubt."""
+    batch = Batch()
+    machine = batch.machine
+    batch.send(START, 10.0)
+    batch.answer(1, START, NOBODY, 10.5)
+    assert not machine.handle_timer(10.75)
+    assert machine.deadline == 15.0
+    assert machine.handle_timer(15.0)
+    assert batch.outcome == (0, 1, True, None)
+
+
+@pytest.mark.rule("D-FAST-17")
+def test_the_timer_is_late():
+    """There is no time left for another try, and no earlier one has arrived."""
+    batch = Batch()
+    batch.send(START, 10.0)
+    batch.answer(1, START, NOBODY, 10.5)
+    assert batch.machine.handle_timer(15.0)
+    assert type(batch.machine.failure) is NoStreamResponse
+    assert batch.orders() == []
+
+
+@pytest.mark.rule("D-FAST-17")
+@pytest.mark.parametrize("operation", [START, COMMIT])
+def test_the_connection_is_lost_between_two_tries(operation):
+    """The next one is sent on the new connection at once, and has the whole timeout."""
+    batch = Batch()
+    machine = batch.machine
+    batch.send(operation, 10.0)
+    batch.answer(1, operation, NOBODY, 11.0)
+    machine.disconnected(11.1)
+    assert (machine.failure, machine.deadline, batch.orders()) == (None, None, [])
+    machine.connected(40.0)
+    assert batch.orders() == [f"1.{operation}"]
+    assert machine.deadline == (45.0 if operation == START else 41.0)
+    batch.answer(1, operation, NOBODY, 40.1)
+    assert machine.deadline == 40.35
+    assert not machine.handle_timer(40.35)
+    assert batch.answer(1, operation, NOBODY, 40.4)
+    assert type(machine.failure) is NoStreamResponse
+
+
+@pytest.mark.rule("D-FAST-17", "D-FAST-10")
+def test_the_connection_is_lost_after_another_try():
+    batch = Batch()
+    batch.send(START, 10.0)
+    batch.answer(1, START, NOBODY, 10.0)
+    batch.machine.handle_timer(10.25)
+    batch.machine.disconnected(10.3)
+    assert batch.outcome == (0, 1, True, None)
+
+
+@pytest.mark.rule("D-FAST-17")
+@pytest.mark.parametrize("error", [None, ConnectionClosed("closed")])
+def test_the_client_is_closed_between_two_tries(error):
+    batch = Batch()
+    batch.send(START, 10.0)
+    batch.answer(1, START, NOBODY, 10.0)
+    batch.machine.end(error)
+    if error is None:
+        assert batch.outcome == (0, 1, False, None)
+    else:
+        assert batch.machine.failure is error
+    assert batch.machine.deadline is None
+
+
+@pytest.mark.rule("D-FAST-17")
+def test_the_first_message_cannot_be_sent_again():
+    """The server of the new connection allows only smaller messages."""
+    batch = Batch()
+    machine = batch.machine
+    batch.send(START, 10.0)
+    batch.answer(1, START, NOBODY, 10.0)
+    machine.handle_timer(10.25)
+    [effect] = publishes(machine)
+    error = PayloadTooLarge("too large")
+    machine.unsent(effect, error)
+    assert (machine.failure, machine.leaving, woken(machine)) == (error, True, [machine])
+    batch = Batch(4)
+    batch.machine.handle_timer(1.0)
+    [ping] = publishes(batch.machine)
+    batch.machine.unsent(ping, error)
+    assert batch.machine.failure is None
 
 
 @pytest.mark.rule("FAST-8")

@@ -399,6 +399,7 @@ def test_without_a_connection_the_subscription_waits():
         return found
 
     js._streams.consumer = lose_it
+    js._streams.bounded = lambda: js._streams
     messages = stage.run(js.subscribe(stream="S", name="c"))
     assert not messages._machine._online
     stage.wire.greet(jetstream=True).data(b"PONG\r\n")
