@@ -18,7 +18,7 @@ from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.wire.headers import VERSION, Headers
 from natsproto.wire.record import Record
-from natsproto.wire.text import cut_middle, shorten
+from natsproto.wire.text import cut_middle, decode, shorten
 
 from .client import encode_json
 
@@ -38,6 +38,9 @@ END_OF_BATCH = 204
 _MESSAGE_NOT_FOUND = 10037  # the API's err_code
 _PLACE = b"Nats-Stream: "  # where the headers of direct get begin
 _LINE_END = b"\r\n"
+_MOST_DIGITS = 20
+# The names of the headers after Nats-Stream, as the server writes them for a single message.
+_NAMES = b"Nats-Subject: Nats-Sequence: Nats-Time-Stamp: "
 
 
 class StoredMsg(Record):
@@ -217,24 +220,36 @@ def read_direct(msg: Msg) -> StoredMsg:
         if msg.status:
             raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
         raise InvalidResponse("response to DIRECT.GET is not a stored message: %s" % shorten(block))
-    headers = Headers.decode(VERSION + _LINE_END + added)
+    stream, subject, seq, moment = _read_place(added)
     try:
-        time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
+        time = Timestamp.parse(moment)
     except InvalidValue as error:
         raise InvalidResponse("response to DIRECT.GET is not valid: %s" % error) from None
-    return StoredMsg(
+    return StoredMsg(stream, subject, seq, time, msg.data, own)
+
+
+def _read_place(added: bytes) -> tuple[str, str, int, str]:
+    """Return stream, subject, sequence and time from the lines that direct get has added."""
+    lines = added.split(_LINE_END)
+    # The usual lines, without a Headers: 2 us less.
+    if len(lines) == 6 and added.count(b"\r") + added.count(b"\n") == 10:
+        stream, subject, seq, time, end, after = lines
+        digits = seq[15:]
+        usual = subject[:14] + seq[:15] + time[:17] + end + after == _NAMES
+        if usual and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+            return decode(stream[13:]), decode(subject[14:]), int(digits), decode(time[17:])
+    headers = Headers.decode(VERSION + _LINE_END + added)
+    return (
         headers.get("Nats-Stream"),
         headers.get("Nats-Subject"),
         _number(headers, "Nats-Sequence"),
-        time,
-        msg.data,
-        own,
+        headers.get("Nats-Time-Stamp"),
     )
 
 
 def _number(headers: Headers, name: str) -> int:
     text = headers.get(name) or "0"
-    if len(text) > 20 or text.strip("0123456789"):
+    if len(text) > _MOST_DIGITS or text.strip("0123456789"):
         text = "header %s of a response to DIRECT.GET is not a number: %s" % (name, shorten(text))
         raise InvalidResponse(text)
     return int(text)
