@@ -114,18 +114,28 @@ def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
 # The next two return a coroutine without being one: each coroutine costs 0.5 us.
 
 
-def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> Getting:
-    """Return one message from any replica; raise MessageNotFound."""
-    return _get_one(api, stream, direct_endpoint(api, stream), encode_json(body))
+def get_direct(
+    api: ApiClient, stream: str, body: dict[str, Any], *, or_by_api: bool = False
+) -> Getting:
+    """Return one message from any replica; raise MessageNotFound.
+
+    If the stream does not allow direct get, raise NotSupported, or ask the API instead.
+    """
+    endpoint = direct_endpoint(api, stream)
+    return _get_one(api, stream, endpoint, encode_json(body), body if or_by_api else None)
 
 
-def get_direct_last(api: ApiClient, stream: str, subject: str) -> Getting:
+def get_direct_last(
+    api: ApiClient, stream: str, subject: str, *, or_by_api: bool = False
+) -> Getting:
     """Return the last message of a subject, which is part of the endpoint, for permissions."""
     endpoint = "%s.%s" % (direct_endpoint(api, stream), subject)  # GET-10
-    return _get_one(api, stream, endpoint, b"")
+    return _get_one(api, stream, endpoint, b"", {"last_by_subj": subject} if or_by_api else None)
 
 
-async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
+async def _get_one(
+    api: ApiClient, stream: str, endpoint: str, payload: bytes, by_api: dict[str, Any] | None
+) -> StoredMsg:
     session = api.session
     request = session.connection.start_request(
         endpoint, payload, deadline=session.deadline(api.timeout)
@@ -133,8 +143,12 @@ async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -
     try:
         reply = await session.settle(request)
     except NoResponders:
-        raise not_allowed(stream) from None
-    assert reply is not None
+        if by_api is None:
+            raise not_allowed(stream) from None
+        reply = None
+    if reply is None:
+        assert by_api is not None
+        return await get_by_api(api, stream, by_api)
     return read_direct(reply)
 
 
