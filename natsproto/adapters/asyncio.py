@@ -226,15 +226,15 @@ class AsyncioPort(Driver):
             if corks:
                 self._loop.call_soon(self._uncork)
             return
-        waiters.reverse()
-        try:
-            while waiters:
-                waiters.pop().run()
-        finally:
-            waiters.reverse()
-            self._run_soon(waiters)  # if one of them raised KeyboardInterrupt or SystemExit
-            if corks:
-                self._uncork()
+        for waiter in waiters:
+            try:
+                waiter.run()
+            except BaseException as error:  # noqa: PERF203
+                # A KeyboardInterrupt or SystemExit of the task, which ends the loop. uvloop would
+                # ignore it here, so a callback raises it again.
+                self._loop.call_soon(_raise, error)
+        if corks:
+            self._uncork()
 
     async def aclose(self) -> None:
         """Run `pump`, cancel the timer, and wait for the end of transports."""
@@ -324,6 +324,10 @@ class AsyncioPort(Driver):
         if protocol is self._protocol:
             self._protocol = self._task = None
             self.on_closed(error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 class TransportProtocol(asyncio.BufferedProtocol):

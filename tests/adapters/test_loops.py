@@ -430,22 +430,29 @@ def test_a_caller_that_is_canceled_after_it_was_woken(server, within_task):
     asyncio.run(main())
 
 
-def test_callers_after_one_that_raises_system_exit(server):
-    """The loop stops there; when it runs again, the others continue, and reads go on."""
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_woken_caller_that_ends_the_loop(server, loop, error):
+    """The others that the same read has woken have run by then."""
+    tasks = []
 
-    def leave() -> None:
-        raise SystemExit("mine")
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            subs = [await client.subscribe("ends") for _ in range(2)]
+            await client.flush()
+            for sub, ends in zip(subs, [True, False], strict=True):
+                tasks.append(asyncio.ensure_future(take(sub, ends)))
+            await asyncio.sleep(0)
+            await client.publish("ends")
+            await asyncio.sleep(30)
 
-    loop = asyncio.new_event_loop()
-    client = loop.run_until_complete(on_asyncio.connect(server.url).__aenter__())
-    takers = Takers(client)
-    loop.run_until_complete(takers.start(leave, nothing))
-    loop.call_soon(takers.receive)
-    with pytest.raises(SystemExit, match="mine"):
-        loop.run_until_complete(takers.tasks[1])
-    loop.run_until_complete(takers.tasks[1])
-    assert takers.noted == ["a1", "a2"]
-    assert isinstance(takers.tasks[0].exception(), SystemExit)
-    loop.run_until_complete(client.flush())
-    loop.run_until_complete(client.close())
-    loop.close()
+    async def take(sub, ends):
+        await sub.next()
+        if ends:
+            raise error("mine")
+
+    run = asyncio.run if loop == "asyncio" else pytest.importorskip("uvloop").run
+    with pytest.raises(error, match="mine"):
+        run(main())
+    assert isinstance(tasks[0].exception(), error)
+    assert tasks[1].result() is None
