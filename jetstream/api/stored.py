@@ -115,22 +115,22 @@ def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
 
 
 def get_direct(
-    api: ApiClient, stream: str, body: dict[str, Any], *, or_by_api: bool = False
+    api: ApiClient, stream: str, body: dict[str, Any], by_api: dict[str, Any] | None = None
 ) -> Getting:
     """Return one message from any replica; raise MessageNotFound.
 
-    If the stream does not allow direct get, raise NotSupported, or ask the API instead.
+    If the stream does not allow direct get, the API is asked with `by_api` instead; None: raise
+    NotSupported.
     """
-    endpoint = direct_endpoint(api, stream)
-    return _get_one(api, stream, endpoint, encode_json(body), body if or_by_api else None)
+    return _get_one(api, stream, direct_endpoint(api, stream), encode_json(body), by_api)
 
 
 def get_direct_last(
-    api: ApiClient, stream: str, subject: str, *, or_by_api: bool = False
+    api: ApiClient, stream: str, subject: str, by_api: dict[str, Any] | None = None
 ) -> Getting:
     """Return the last message of a subject, which is part of the endpoint, for permissions."""
     endpoint = "%s.%s" % (direct_endpoint(api, stream), subject)  # GET-10
-    return _get_one(api, stream, endpoint, b"", {"last_by_subj": subject} if or_by_api else None)
+    return _get_one(api, stream, endpoint, b"", by_api)
 
 
 async def _get_one(
@@ -143,13 +143,12 @@ async def _get_one(
     try:
         reply = await session.settle(request)
     except NoResponders:
-        if by_api is None:
-            raise not_allowed(stream) from None
         reply = None
-    if reply is None:
-        assert by_api is not None
-        return await get_by_api(api, stream, by_api)
-    return read_direct(reply)
+    if reply is not None:
+        return read_direct(reply)
+    if by_api is None:
+        raise not_allowed(stream)
+    return await get_by_api(api, stream, by_api)
 
 
 class PageEnd:

@@ -106,8 +106,8 @@ def read_message(
         return get_by_api(api, stream, body)
     # KV-26, OBJ-15: if the stream was changed or deleted, the API is asked
     if seq is None:
-        return get_direct_last(api, stream, subject, or_by_api=True)
-    return get_direct(api, stream, body, or_by_api=True)
+        return get_direct_last(api, stream, subject, body)
+    return get_direct(api, stream, body, body)
 
 
 async def check_there(stream: Stream, bucket: str) -> None:

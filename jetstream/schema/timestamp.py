@@ -22,7 +22,7 @@ FIRST = -62_135_596_800 * SECOND
 LAST = 253_402_300_800 * SECOND - 1
 _DIGITS = "0123456789"  # not str.isdigit(), which accepts those of other scripts
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-# The seconds of midnight, by the start of text that was parsed before: "2006-01-02T".
+# The seconds of midnight by date, of days that were parsed before: most times are on few days.
 _midnights: dict[str, int] = {}
 _MAX_MIDNIGHTS = 32
 
@@ -119,9 +119,6 @@ class Timestamp:
 def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
     if not isinstance(text, str):
         raise InvalidValue("timestamp %s is not a str" % shorten(text), "TIME-1")
-    known = _parse_known(text)
-    if known is not None:
-        return known
     date, clock, fraction, offset = text[:10], text[10:19], "", text[19:]
     if offset[:1] == ".":
         rest = offset[1:].lstrip(_DIGITS)
@@ -132,43 +129,32 @@ def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
         raise _bad(text, "is not in the form 2006-01-02T15:04:05Z")
     if clock[3:4] + clock[6:7] != "::":
         raise _bad(text, "is not in the form 2006-01-02T15:04:05Z")
-    year = _number(text, date[:4], 4, 1, 9999, "year")
-    month = _number(text, date[5:7], 2, 1, 12, "month")
-    last = 29 if month == 2 and _is_leap(year) else _DAYS[month - 1]
-    day = _number(text, date[8:], 2, 1, last, "day")
+    midnight = _midnights.get(date)
+    if midnight is None:
+        midnight = _midnight(text, date)
     hour = _number(text, clock[1:3], 2, 0, 23, "hour")
     minute = _number(text, clock[4:6], 2, 0, 59, "minute")
     second = _number(text, clock[7:], 2, 0, 59, "second")
-    midnight = _days(year, month, day) * 86400
-    if clock[0] == "T":
-        if len(_midnights) >= _MAX_MIDNIGHTS:
-            _midnights.clear()
-        _midnights[text[:11]] = midnight
     total = midnight + (hour * 60 + minute) * 60 + second
-    total -= _offset(text, offset, seconds_in_offset)
+    if offset != "Z":
+        total -= _offset(text, offset, seconds_in_offset)
     # TIME-2: the server has nine digits; further digits of other sources are dropped.
     return Timestamp(total * SECOND + int((fraction + "000000000")[:9]))
 
 
-def _parse_known(text: str) -> Timestamp | None:
-    """Parse text in the server's form whose day was parsed before; return None for any other."""
-    # A third of the time: most times are on few days.
-    midnight = _midnights.get(text[:11])
-    if midnight is None or len(text) < 22 or text[13] + text[16] + text[19] + text[-1] != "::.Z":
-        return None
-    hour, minute, second, fraction = text[11:13], text[14:16], text[17:19], text[20:-1]
-    if (hour + minute + second + fraction).strip(_DIGITS):
-        return None
-    if hour > "23" or minute > "59" or second > "59":
-        return None
-    total = midnight + (int(hour) * 60 + int(minute)) * 60 + int(second)
-    moment: Timestamp = object.__new__(Timestamp)  # in range, since that day is
-    moment.ns = total * SECOND + int((fraction + "00000000")[:9])
-    return moment
+def _midnight(text: str, date: str) -> int:
+    year = _number(text, date[:4], 4, 1, 9999, "year")
+    month = _number(text, date[5:7], 2, 1, 12, "month")
+    last = 29 if month == 2 and _is_leap(year) else _DAYS[month - 1]
+    day = _number(text, date[8:], 2, 1, last, "day")
+    if len(_midnights) >= _MAX_MIDNIGHTS:
+        _midnights.clear()
+    _midnights[date] = _days(year, month, day) * 86400
+    return _midnights[date]
 
 
 def _offset(text: str, offset: str, seconds: bool) -> int:
-    if offset in ("Z", "z"):
+    if offset == "z":
         return 0
     sign = {"+": 1, "-": -1}.get(offset[:1], 0)
     if not sign or offset[3:4] != ":":

@@ -135,9 +135,9 @@ def test_direct_by_subject(prefix):
 def test_the_api_instead_of_a_direct_get_that_is_not_allowed():
     reply = {"message": {"subject": "s.x", "seq": 3, "time": TIME}}
     stage = Stage(NOBODY, reply, NOBODY, reply)
-    last = get_direct_last(api(stage), "S", "s.x", or_by_api=True)
+    last = get_direct_last(api(stage), "S", "s.x", {"last_by_subj": "s.x"})
     assert stage.run(last) == stored(3, b"")
-    assert stage.run(get_direct(api(stage), "S", {"seq": 3}, or_by_api=True)) == stored(3, b"")
+    assert stage.run(get_direct(api(stage), "S", {"seq": 3}, {"seq": 3})) == stored(3, b"")
     assert stage.asked == [
         ("$JS.API.DIRECT.GET.S.s.x", None),
         ("$JS.API.STREAM.MSG.GET.S", {"last_by_subj": "s.x"}),
