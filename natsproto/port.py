@@ -19,7 +19,7 @@ from .errors import InvalidState
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
     from .connection.waitable import Waitable
@@ -90,8 +90,11 @@ if TYPE_CHECKING:
             """Return the nanoseconds since 1970 in UTC, for display; the value may decrease."""
             ...
 
-        async def wait(self, waitable: Waitable) -> None:
-            """Wait until the core reports the waitable as ready; may return too early."""
+        def wait(self, waitable: Waitable) -> Awaitable[None]:
+            """Wait until the core reports the waitable as ready; may return too early.
+
+            The caller awaits the result at once.
+            """
             ...
 
         async def checkpoint(self) -> None:
@@ -140,6 +143,10 @@ if TYPE_CHECKING:
 
     class BlockingPort(Port, Protocol):
         """A port that never suspends, with the additional methods that facades need."""
+
+        async def wait(self, waitable: Waitable) -> None:
+            """Wait until the core reports the waitable as ready; may return too early."""
+            ...
 
         @property
         def alone(self) -> bool:

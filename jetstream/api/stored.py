@@ -18,7 +18,7 @@ from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.wire.headers import VERSION, Headers
 from natsproto.wire.record import Record
-from natsproto.wire.text import cut_middle, shorten
+from natsproto.wire.text import cut_middle, decode, shorten
 
 from .client import encode_json
 
@@ -38,6 +38,9 @@ END_OF_BATCH = 204
 _MESSAGE_NOT_FOUND = 10037  # the API's err_code
 _PLACE = b"Nats-Stream: "  # where the headers of direct get begin
 _LINE_END = b"\r\n"
+_MOST_DIGITS = 20
+# The names of the headers after Nats-Stream, as the server writes them for a single message.
+_NAMES = b"Nats-Subject: Nats-Sequence: Nats-Time-Stamp: "
 
 
 class StoredMsg(Record):
@@ -111,26 +114,39 @@ def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
 # The next two return a coroutine without being one: each coroutine costs 0.5 us.
 
 
-def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> Getting:
-    """Return one message from any replica; raise MessageNotFound."""
-    return _get_one(api, stream, direct_endpoint(api, stream), encode_json(body))
+def get_direct(
+    api: ApiClient, stream: str, body: dict[str, Any], by_api: dict[str, Any] | None = None
+) -> Getting:
+    """Return one message from any replica; raise MessageNotFound.
+
+    If the stream does not allow direct get, the API is asked with `by_api` instead; None: raise
+    NotSupported.
+    """
+    return _get_one(api, stream, direct_endpoint(api, stream), encode_json(body), by_api)
 
 
-def get_direct_last(api: ApiClient, stream: str, subject: str) -> Getting:
+def get_direct_last(
+    api: ApiClient, stream: str, subject: str, by_api: dict[str, Any] | None = None
+) -> Getting:
     """Return the last message of a subject, which is part of the endpoint, for permissions."""
     endpoint = "%s.%s" % (direct_endpoint(api, stream), subject)  # GET-10
-    return _get_one(api, stream, endpoint, b"")
+    return _get_one(api, stream, endpoint, b"", by_api)
 
 
-async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
+async def _get_one(
+    api: ApiClient, stream: str, endpoint: str, payload: bytes, by_api: dict[str, Any] | None
+) -> StoredMsg:
     session = api.session
     request = session.connection.start_request(endpoint, payload, deadline=api.deadline())
     try:
         reply = await session.settle(request)
     except NoResponders:
-        raise not_allowed(stream) from None
-    assert reply is not None
-    return read_direct(reply)
+        reply = None
+    if reply is not None:
+        return read_direct(reply)
+    if by_api is None:
+        raise not_allowed(stream)
+    return await get_by_api(api, stream, by_api)
 
 
 class PageEnd:
@@ -215,24 +231,36 @@ def read_direct(msg: Msg) -> StoredMsg:
         if msg.status:
             raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
         raise InvalidResponse("response to DIRECT.GET is not a stored message: %s" % shorten(block))
-    headers = Headers.decode(VERSION + _LINE_END + added)
+    stream, subject, seq, moment = _read_place(added)
     try:
-        time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
+        time = Timestamp.parse(moment)
     except InvalidValue as error:
         raise InvalidResponse("response to DIRECT.GET is not valid: %s" % error) from None
-    return StoredMsg(
+    return StoredMsg(stream, subject, seq, time, msg.data, own)
+
+
+def _read_place(added: bytes) -> tuple[str, str, int, str]:
+    """Return stream, subject, sequence and time from the lines that direct get has added."""
+    lines = added.split(_LINE_END)
+    # The usual lines, without a Headers: 2 us less.
+    if len(lines) == 6 and added.count(b"\r") + added.count(b"\n") == 10:
+        stream, subject, seq, time, end, after = lines
+        digits = seq[15:]
+        usual = subject[:14] + seq[:15] + time[:17] + end + after == _NAMES
+        if usual and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+            return decode(stream[13:]), decode(subject[14:]), int(digits), decode(time[17:])
+    headers = Headers.decode(VERSION + _LINE_END + added)
+    return (
         headers.get("Nats-Stream"),
         headers.get("Nats-Subject"),
         _number(headers, "Nats-Sequence"),
-        time,
-        msg.data,
-        own,
+        headers.get("Nats-Time-Stamp"),
     )
 
 
 def _number(headers: Headers, name: str) -> int:
     text = headers.get(name) or "0"
-    if len(text) > 20 or text.strip("0123456789"):
+    if len(text) > _MOST_DIGITS or text.strip("0123456789"):
         text = "header %s of a response to DIRECT.GET is not a number: %s" % (name, shorten(text))
         raise InvalidResponse(text)
     return int(text)

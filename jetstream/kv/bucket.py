@@ -8,7 +8,7 @@ from __future__ import annotations
 from jetstream.api.stored import get_by_api, get_direct, get_direct_last
 from jetstream.errors.api import StreamNotFound
 from jetstream.errors.kv import BucketNotFound
-from natsproto.errors import InvalidName, InvalidValue, NotSupported, RemoteError
+from natsproto.errors import InvalidName, InvalidValue, RemoteError
 from natsproto.wire.subjects import LETTERS_AND_DIGITS
 from natsproto.wire.text import shorten
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from jetstream.api.client import ApiClient
-    from jetstream.api.stored import StoredMsg
+    from jetstream.api.stored import Getting
     from jetstream.config import StreamConfig
     from jetstream.schema.stream_info import StreamInfo
     from jetstream.streams.stream import Stream
@@ -93,22 +93,21 @@ def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: S
     config.compression = stream.compression == _COMPRESSED
 
 
-async def read_message(
+def read_message(
     api: ApiClient, stream: str, subject: str, *, seq: int | None = None, direct: bool
-) -> StoredMsg:
+) -> Getting:
     """Return the last message of a subject, or the one of this sequence; raise MessageNotFound.
 
     `direct`: read from any replica if the stream allows it; otherwise from the leader.
     """
+    # Like the functions that it calls, this returns a coroutine without being one.
     body: dict[str, Any] = {"last_by_subj": subject} if seq is None else {"seq": seq}
-    if direct:
-        try:
-            if seq is None:
-                return await get_direct_last(api, stream, subject)
-            return await get_direct(api, stream, body)
-        except NotSupported:
-            pass  # KV-26, OBJ-15: the stream was changed or deleted, so ask the API
-    return await get_by_api(api, stream, body)
+    if not direct:
+        return get_by_api(api, stream, body)
+    # KV-26, OBJ-15: if the stream was changed or deleted, the API is asked
+    if seq is None:
+        return get_direct_last(api, stream, subject, body)
+    return get_direct(api, stream, body, body)
 
 
 async def check_there(stream: Stream, bucket: str) -> None:

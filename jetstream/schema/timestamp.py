@@ -22,6 +22,9 @@ FIRST = -62_135_596_800 * SECOND
 LAST = 253_402_300_800 * SECOND - 1
 _DIGITS = "0123456789"  # not str.isdigit(), which accepts those of other scripts
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+# The seconds of midnight by date, of days that were parsed before: most times are on few days.
+_midnights: dict[str, int] = {}
+_MAX_MIDNIGHTS = 32
 
 
 class Timestamp:
@@ -126,21 +129,32 @@ def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
         raise _bad(text, "is not in the form 2006-01-02T15:04:05Z")
     if clock[3:4] + clock[6:7] != "::":
         raise _bad(text, "is not in the form 2006-01-02T15:04:05Z")
-    year = _number(text, date[:4], 4, 1, 9999, "year")
-    month = _number(text, date[5:7], 2, 1, 12, "month")
-    last = 29 if month == 2 and _is_leap(year) else _DAYS[month - 1]
-    day = _number(text, date[8:], 2, 1, last, "day")
+    midnight = _midnights.get(date)
+    if midnight is None:
+        midnight = _midnight(text, date)
     hour = _number(text, clock[1:3], 2, 0, 23, "hour")
     minute = _number(text, clock[4:6], 2, 0, 59, "minute")
     second = _number(text, clock[7:], 2, 0, 59, "second")
-    total = ((_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
-    total -= _offset(text, offset, seconds_in_offset)
+    total = midnight + (hour * 60 + minute) * 60 + second
+    if offset != "Z":
+        total -= _offset(text, offset, seconds_in_offset)
     # TIME-2: the server has nine digits; further digits of other sources are dropped.
     return Timestamp(total * SECOND + int((fraction + "000000000")[:9]))
 
 
+def _midnight(text: str, date: str) -> int:
+    year = _number(text, date[:4], 4, 1, 9999, "year")
+    month = _number(text, date[5:7], 2, 1, 12, "month")
+    last = 29 if month == 2 and _is_leap(year) else _DAYS[month - 1]
+    day = _number(text, date[8:], 2, 1, last, "day")
+    if len(_midnights) >= _MAX_MIDNIGHTS:
+        _midnights.clear()
+    _midnights[date] = _days(year, month, day) * 86400
+    return _midnights[date]
+
+
 def _offset(text: str, offset: str, seconds: bool) -> int:
-    if offset in ("Z", "z"):
+    if offset == "z":
         return 0
     sign = {"+": 1, "-": -1}.get(offset[:1], 0)
     if not sign or offset[3:4] != ":":

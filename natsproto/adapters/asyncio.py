@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from natsproto.client import Client, leave
 from natsproto.errors import ConnectionClosed, InvalidState
 
+from ._waiter import Waiter
 from .driver import (
     CANCEL_GRACE,
     READ_SIZE,
@@ -81,7 +82,9 @@ class AsyncioPort(Driver):
         self._timer: asyncio.TimerHandle | None = None
         self._corked = False  # something was sent, and nothing was received since
         self._uncorking = False  # a callback will send the rest
-        self._woken = 0  # how many woken callers have yet to run
+        self._reading = False  # data is being reported
+        self._runnable: list[Waiter] = []  # the callers that it has woken
+        self._woken = 0  # how many callers are to run in the next turn
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:
@@ -120,26 +123,28 @@ class AsyncioPort(Driver):
             protocol.disown()
         super().on_fork()
 
-    async def wait(self, waitable: Waitable) -> None:
-        """Wait for a future, which `wake` sets."""
-        waiter: Any = self._loop.create_future()
-        waitable.waiters.append(waiter)
-        try:
-            await waiter
-        except BaseException:  # canceled, before or after it was woken
-            if waiter in waitable.waiters:
-                waitable.waiters.remove(waiter)
-            elif not waiter.cancelled():
-                self._woken -= 1
-            raise
-        self._woken -= 1
+    def wait(self, waitable: Waitable) -> Waiter:
+        """Return a future, which `wake` sets."""
+        waiters: list[Any] = waitable.waiters
+        waiter = Waiter(self._loop, waiters)
+        waiters.append(waiter)
+        return waiter
 
-    def wake(self, waiters: list[asyncio.Future[None]]) -> None:
-        """Set the futures of the waiting callers."""
+    def wake(self, waiters: list[Waiter]) -> None:
+        """Have the waiting callers run: after a read at once, otherwise in the next turn."""
+        if self._reading:
+            self._runnable = waiters
+        else:
+            self._run_soon(waiters)
+
+    def _run_soon(self, waiters: list[Waiter]) -> None:
+        self._woken += len(waiters)
         for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-                self._woken += 1
+            self._loop.call_soon(self._run, waiter)
+
+    def _run(self, waiter: Waiter) -> None:
+        self._woken -= 1
+        waiter.run()
 
     async def checkpoint(self) -> None:
         """Yield to the loop when the turn is over."""
@@ -191,7 +196,7 @@ class AsyncioPort(Driver):
         self.pump()
 
     def on_data(self, data: bytes) -> None:
-        """Report data; pause reading until the woken callers have run."""
+        """Report data, and run the callers that it wakes."""
         if self._woken and self._protocol is not None:
             # Let them run first: libuv reads up to 32 times, 2 MB, in one turn, which is more than
             # their queues hold.
@@ -199,12 +204,37 @@ class AsyncioPort(Driver):
         self._corked = False
         stats = self.connection.stats
         before = stats.in_msgs
-        super().on_data(data)
-        if self._woken and stats.in_msgs > before + 1 and not self._uncorking:
-            # After several messages, what the woken callers send goes out together when they have
-            # run, in the same turn: acknowledgments take one system call a read instead of two.
+        self._reading = True
+        try:
+            super().on_data(data)
+        finally:
+            self._reading = False
+        if self._runnable:
+            self._run_waiters(several=stats.in_msgs > before + 1)
+
+    def _run_waiters(self, *, several: bool) -> None:
+        """Run the callers that a read has woken, within its callback: one turn of the loop less."""
+        waiters, self._runnable = self._runnable, []
+        # After several messages, what they send goes out together when they have run:
+        # acknowledgments take one system call a read instead of two.
+        corks = several and not self._uncorking
+        if corks:
             self._corked = self._uncorking = True
-            self._loop.call_soon(self._uncork)
+        if asyncio.current_task(self._loop) is not None:
+            # Data that arrived with the end of the TLS handshake: a task reports it.
+            self._run_soon(waiters)
+            if corks:
+                self._loop.call_soon(self._uncork)
+            return
+        for waiter in waiters:
+            try:
+                waiter.run()
+            except BaseException as error:  # noqa: PERF203
+                # A KeyboardInterrupt or SystemExit of the task, which ends the loop. uvloop would
+                # ignore it here, so a callback raises it again.
+                self._loop.call_soon(_raise, error)
+        if corks:
+            self._uncork()
 
     async def aclose(self) -> None:
         """Run `pump`, cancel the timer, and wait for the end of transports."""
@@ -294,6 +324,10 @@ class AsyncioPort(Driver):
         if protocol is self._protocol:
             self._protocol = self._task = None
             self.on_closed(error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 class TransportProtocol(asyncio.BufferedProtocol):

@@ -316,8 +316,9 @@ class Recorder:
         return getattr(self._transport, name)
 
 
+@pytest.mark.parametrize("within_task", [False, True])
 @pytest.mark.parametrize("count", [1, 20])
-def test_responses_to_the_messages_of_a_read_are_one_write(server, count):
+def test_responses_to_the_messages_of_a_read_are_one_write(server, count, within_task):
     """Sent by the callers that the read has woken; that to a single message is sent at once."""
 
     async def main():
@@ -328,7 +329,11 @@ def test_responses_to_the_messages_of_a_read_are_one_write(server, count):
             recorder = protocol.transport = Recorder(protocol.transport)
             taking = asyncio.ensure_future(take(client, subscription, recorder))
             await asyncio.sleep(0)
-            protocol.receive(b"MSG a 1 1\r\nx\r\n" * count)
+            data = b"MSG a 1 1\r\nx\r\n" * count
+            if within_task:
+                protocol.receive(data)
+            else:
+                asyncio.get_running_loop().call_soon(protocol.receive, data)
             assert await taking == (1 if count == 1 else 0)
             await asyncio.sleep(0)
             assert [data.count(b"PUB b ") for data in recorder.writes] == [count]
@@ -340,3 +345,109 @@ def test_responses_to_the_messages_of_a_read_are_one_write(server, count):
         return len(recorder.writes)
 
     asyncio.run(main())
+
+
+class Takers:
+    """Tasks that each wait for a message of a subscription, and note when they continue."""
+
+    def __init__(self, client) -> None:
+        self.protocol = client.session.port._protocol
+        self.client = client
+        self.noted: list[str] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, *works) -> None:
+        for sid, work in enumerate(works, 1):
+            sub = await self.client.subscribe("a%d" % sid)
+            self.tasks.append(asyncio.ensure_future(self._take("a%d" % sid, sub, work)))
+        await asyncio.sleep(0)
+
+    async def _take(self, name, sub, work) -> None:
+        await sub.next()
+        self.noted.append(name)
+        work()
+
+    def receive(self) -> None:
+        """Report a read with a message for each of them."""
+        parts = [b"MSG a%d %d 0\r\n\r\n" % (sid, sid) for sid in range(1, len(self.tasks) + 1)]
+        self.protocol.receive(b"".join(parts))
+        self.noted.append("end of the read")
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_callers_that_a_read_has_woken_run_within_its_callback(server, loop):
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            takers = Takers(client)
+            await takers.start(nothing, nothing)
+            asyncio.get_running_loop().call_soon(takers.receive)
+            await asyncio.gather(*takers.tasks)
+            assert takers.noted == ["a1", "a2", "end of the read"]
+
+    Runtime(loop).run(main)
+
+
+def test_a_task_that_reports_a_read_is_not_interrupted(server):
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            takers = Takers(client)
+            await takers.start(nothing, nothing)
+            takers.receive()
+            await asyncio.gather(*takers.tasks)
+            assert takers.noted == ["end of the read", "a1", "a2"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("within_task", [False, True])
+def test_a_caller_that_is_canceled_after_it_was_woken(server, within_task):
+    """By another one that the same read has woken; its message stays in the queue."""
+
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            takers = Takers(client)
+            await takers.start(lambda: takers.tasks[1].cancel("mine"), nothing)
+            if within_task:
+                takers.receive()
+            else:
+                asyncio.get_running_loop().call_soon(takers.receive)
+            await takers.tasks[0]
+            with pytest.raises(asyncio.CancelledError, match="mine"):
+                await takers.tasks[1]
+            assert "a2" not in takers.noted
+            mailbox = client.session.connection.subscriptions.by_sid[2]
+            assert (mailbox.pending(), mailbox.waiters) == (1, [])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_woken_caller_that_ends_the_loop(server, loop, error):
+    """The others that the same read has woken have run by then."""
+    tasks = []
+
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            subs = [await client.subscribe("ends") for _ in range(2)]
+            await client.flush()
+            for sub, ends in zip(subs, [True, False], strict=True):
+                tasks.append(asyncio.ensure_future(take(sub, ends)))
+            await asyncio.sleep(0)
+            await client.publish("ends")
+            await asyncio.sleep(30)
+
+    async def take(sub, ends):
+        await sub.next()
+        if ends:
+            raise error("mine")
+
+    run = asyncio.run if loop == "asyncio" else pytest.importorskip("uvloop").run
+    with pytest.raises(error, match="mine"):
+        run(main())
+    assert isinstance(tasks[0].exception(), error)
+    assert tasks[1].result() is None

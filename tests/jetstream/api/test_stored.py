@@ -131,6 +131,21 @@ def test_direct_by_subject(prefix):
     assert stage.asked == [(prefix + ".DIRECT.GET.S.s.x", None)] * 3
 
 
+@pytest.mark.rule("GET-2")
+def test_the_api_instead_of_a_direct_get_that_is_not_allowed():
+    reply = {"message": {"subject": "s.x", "seq": 3, "time": TIME}}
+    stage = Stage(NOBODY, reply, NOBODY, reply)
+    last = get_direct_last(api(stage), "S", "s.x", {"last_by_subj": "s.x"})
+    assert stage.run(last) == stored(3, b"")
+    assert stage.run(get_direct(api(stage), "S", {"seq": 3}, {"seq": 3})) == stored(3, b"")
+    assert stage.asked == [
+        ("$JS.API.DIRECT.GET.S.s.x", None),
+        ("$JS.API.STREAM.MSG.GET.S", {"last_by_subj": "s.x"}),
+        ("$JS.API.DIRECT.GET.S", {"seq": 3}),
+        ("$JS.API.STREAM.MSG.GET.S", {"seq": 3}),
+    ]
+
+
 OWN = [
     # the message's own headers, what it has of them
     ("", None),

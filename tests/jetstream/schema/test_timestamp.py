@@ -87,6 +87,42 @@ def test_invalid_times(text, why):
     assert str(error.value) == f"timestamp {text!r} {why} (TIME-1)"
 
 
+KNOWN = [  # of a day that was parsed before: text, the nanoseconds since its midnight
+    ("2024-01-02T00:00:00.0Z", 0),
+    ("2024-01-02T23:59:59.999999999Z", 86400 * 10**9 - 1),
+    ("2024-01-02T03:04:05.6Z", 11045600000000),
+    ("2024-01-02T03:04:05.6789012349Z", 11045678901234),
+    ("2024-01-02T03:04:05Z", 11045 * 10**9),
+    ("2024-01-02T03:04:05.5z", 11045500000000),
+    ("2024-01-02t03:04:05.5Z", 11045500000000),
+    ("2024-01-02T03:04:05.5+00:00", 11045500000000),
+    ("2024-01-02T03:04:05.5-01:00", 14645500000000),
+]
+
+
+@pytest.mark.rule("TIME-1", "TIME-2")
+@pytest.mark.parametrize(("text", "ns"), KNOWN)
+def test_a_day_that_was_parsed_before(text, ns):
+    midnight = Timestamp.parse("2024-01-02T00:00:00Z").ns
+    assert Timestamp.parse(text).ns == midnight + ns
+
+
+@pytest.mark.rule("TIME-1")
+@pytest.mark.parametrize("text", [row[0] for row in BAD])
+def test_invalid_times_of_a_day_that_was_parsed_before(text):
+    Timestamp.parse("2024-01-02T00:00:00Z")
+    with pytest.raises(InvalidValue, match="TIME-1"):
+        Timestamp.parse(text.replace("05Z", "05.5Z"))
+
+
+@pytest.mark.rule("TIME-1")
+def test_times_of_many_days():
+    for _ in range(2):
+        for day in range(100):
+            ns = (day * 86400 + 7) * 10**9 + 5
+            assert Timestamp.parse(str(Timestamp(ns))).ns == ns
+
+
 @pytest.mark.rule("TIME-1")
 @pytest.mark.parametrize("value", [None, 5, b"2024-01-02T03:04:05Z"])
 def test_parse_accepts_only_text(value):
