@@ -170,6 +170,8 @@ class Sender:
             # A block at a time, because these checks are a tenth of the cost of a row.
             end = place + min(machine.max_pending - machine.pending(), _TURN)
             block = pieces[place:end]
+            if not block:
+                continue  # rows in doubt, which were sent again, have filled the window
             if sum([len(data) for _, data, _ in block]) > _MUCH:
                 block = block[:1]
             self._send_block(block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
 import pytest
 
@@ -142,3 +143,22 @@ def test_a_server_that_restarts(name, end, ids):
     assert sorted(set(numbers)) == list(range(6000))
     if ids:
         assert len(numbers) == 6000
+
+
+def test_a_window_full_of_rows_in_doubt(name):
+    """Rows that are sent again leave no room for others."""
+    with Server(jetstream=True) as server, connect(server.url) as other:
+        JetStream(other).create_stream(name=name, subjects=[f"{name}.>"], allow_direct=True)
+        settings = read_options({"servers": server.url, "subject": f"{name}.a"}, WRITE)
+        encoder = Encoder(settings, "")
+        with Sender(client_of(settings), jetstream(settings), 3, 1.0) as sender:
+            server.freeze()
+            thawing = threading.Timer(1.5, server.thaw)
+            thawing.start()
+            sender.send(encoder.encode(make_batch(0, 9)))
+            sender.finish()
+            thawing.join()
+        numbers = in_order(JetStream(other).stream(name))
+        forget(settings)
+    assert (sender.tally.rows, sorted(set(numbers))) == (9, list(range(9)))
+    assert len(numbers) > 9
