@@ -61,7 +61,7 @@ _MAX_SUBJECTS = 65_536
 # The most rows of a batch that is made of rows, and about the most bytes of their payloads: rows
 # may be large, and Spark's own limit of a batch does not apply to them.
 _ROWS = 10_000
-_SIZE = 256 * 1024
+_SIZE = 64 * 1024
 _SIZES = struct.Struct("<QQ")
 
 
