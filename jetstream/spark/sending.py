@@ -12,6 +12,8 @@ are also read together (row_frames.py, row_window.py), and waits only while the 
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from jetstream.errors import (
@@ -172,8 +174,9 @@ class Sender:
             block = pieces[place:end]
             if not block:
                 continue  # rows in doubt, which were sent again, have filled the window
-            if sum([len(data) for _, data, _ in block]) > _MUCH:
-                block = block[:1]
+            sizes = list(accumulate([len(data) for _, data, _ in block]))
+            if sizes[-1] > _MUCH:
+                block = block[: max(1, bisect_right(sizes, _MUCH))]
             self._send_block(block)
             place += len(block)
         self._port.flush_soon()
