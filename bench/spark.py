@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SIZE = 128
+ROWS = 10_000  # of an Arrow batch
 TICKS = os.sysconf("SC_CLK_TCK")
 IDLE = 5.0  # seconds
 
@@ -134,6 +135,34 @@ class Bench:
         with self.js.publisher(max_pending=4096) as publisher, self.client.corked():
             for number in range(count):
                 publisher.publish("out", bytes(SIZE), msg_id="%s.%d" % (run, number))
+
+    def plain_sink(self, count: int, ids: str = "") -> None:
+        """Write Arrow batches as a task of the sink does, without Spark."""
+        import pyarrow as pa
+
+        from jetstream.spark.connect import client, jetstream
+        from jetstream.spark.encoder import Encoder
+        from jetstream.spark.garbage import no_collection
+        from jetstream.spark.options import WRITE, read_options
+        from jetstream.spark.sending import Sender
+
+        given = {"servers": self.server.url, "subject": "out", "stream": "OUT"}
+        settings = read_options(given, WRITE)
+        batch = pa.RecordBatch.from_pydict({"data": [bytes(SIZE)] * ROWS})
+        encoder = Encoder(settings, ids)
+        window = settings.number("maxInFlight")
+        with (
+            no_collection(),
+            Sender(client(settings), jetstream(settings), window, 10.0) as sender,
+        ):
+            for start in range(0, count, ROWS):
+                sender.send(encoder.encode(batch.slice(0, count - start)))
+            sender.finish()
+        assert sender.tally.rows == count
+        self.out.purge()
+
+    def plain_sink_dedup(self, count: int) -> None:
+        self.plain_sink(count, os.urandom(4).hex())
 
     def sink(self, count: int, **options: str) -> None:
         from pyspark.sql import functions as F
@@ -242,6 +271,8 @@ SCENARIOS = [
     ("read: Spark, nats-py in mapInArrow", "spark_nats_py", 0.1),
     ("write: the API, no ids", "publish", 0.5),
     ("write: the API, ids", "publish_ids", 0.5),
+    ("write: Arrow, no Spark, atLeastOnce", "plain_sink", 0.5),
+    ("write: Arrow, no Spark, dedup", "plain_sink_dedup", 0.5),
     ("write: Spark, atLeastOnce", "sink_at_least_once", 0.5),
     ("write: Spark, dedup", "sink_dedup", 0.5),
     ("write: Spark, atomic", "sink_atomic", 0.5),

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = Path(__file__).with_name("spark.md")
 sys.path.insert(0, str(ROOT))
 
-from jetstream.spark.options import BATCH, OPTIONS, STREAM, WRITE  # noqa: E402
+from jetstream.spark.option_table import BATCH, OPTIONS, STREAM, WRITE  # noqa: E402
 
 BEGIN = "<!-- options: written by docs/spark_options.py -->\n"
 END = "<!-- end of options -->\n"

@@ -175,6 +175,16 @@ class AckWindow(Receiver):
         self.deadline = deadline
         return True
 
+    def adopt(self, publication: Publication, reply: bytes, deadline: float) -> None:
+        """Add a publication that another window has sent, and that has had no acknowledgment.
+
+        Its reply subject is under the same inbox, and its answers are passed to this window.
+        """
+        self._count = publication.number = self._count + 1
+        publication.reply = reply
+        publication.deadline = deadline
+        self.open[self._token(reply)] = publication
+
     def _send(self, publication: Publication, now: float) -> None:
         if publication.trouble is not None:
             publication.trouble.resting = False

@@ -8,6 +8,7 @@ tokens that change, for example, there would be more and more of them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
@@ -22,7 +23,7 @@ from natsproto.events import ServerError
 from natsproto.wire.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from natsproto.blocking import Client
     from natsproto.connection import Connection
@@ -51,17 +52,23 @@ _clients: dict[tuple[int, str], Client] = {}
 
 def jetstream(settings: Settings) -> JetStream:
     """Return JetStream for these options, on the connection of this process."""
+    return _jetstream(settings, client(settings), settings.seconds("requestTimeout"))
+
+
+@contextlib.contextmanager
+def new_jetstream(settings: Settings, timeout: float) -> Generator[JetStream]:
+    """Return JetStream for these options, on a new connection, which is closed after the block."""
+    options = _options(settings)
+    options["connect_timeout"] = timeout
+    with connect(settings.list("servers"), **options) as client:
+        yield _jetstream(settings, client, timeout)
+
+
+def _jetstream(settings: Settings, client: Client, timeout: float) -> JetStream:
     if settings.given("domain"):
-        return JetStream(
-            client(settings),
-            domain=settings.text("domain"),
-            timeout=settings.seconds("requestTimeout"),
-        )
-    return JetStream(
-        client(settings),
-        prefix=settings.text("apiPrefix") or "$JS.API",
-        timeout=settings.seconds("requestTimeout"),
-    )
+        return JetStream(client, domain=settings.text("domain"), timeout=timeout)
+    prefix = settings.text("apiPrefix") or "$JS.API"
+    return JetStream(client, prefix=prefix, timeout=timeout)
 
 
 def client(settings: Settings) -> Client:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from .options import BATCH, STREAM, WRITE, read_options
+from .option_table import BATCH, STREAM, WRITE
+from .options import read_options
 from .schema import default_schema
 from .stores import is_store
 

@@ -21,10 +21,9 @@ from jetstream.errors import MessageTooLarge, NoStreamResponse, WrongLastSequenc
 from jetstream.publish.headers import MSG_ID
 from natsproto.errors import InvalidValue, PayloadTooLarge
 from natsproto.wire.headers import Headers
-from natsproto.wire.text import cut_middle
+from natsproto.wire.text import cut_middle, decode
 
 if TYPE_CHECKING:
-    from jetstream.publish.window_machine import Publication
     from natsproto.errors import NatsError
 
     from .columns import Piece
@@ -62,11 +61,12 @@ class DeadLetters:
             encoder.rows += 1
             return [made]
 
-    def replace(self, row: int, publication: Publication, error: NatsError) -> Piece | None:
+    def replace(self, row: int, piece: Piece, error: NatsError) -> Piece | None:
         """Return the dead letter of a row that was rejected; None if the write has to fail."""
-        if publication.raw_subject == self._subject or not isinstance(error, _OF_ONE_ROW):
+        subject, data, _ = piece
+        if subject == self._subject or not isinstance(error, _OF_ONE_ROW):
             return None
-        return self._make(publication.subject, publication.data, row, error)
+        return self._make(decode(subject), data, row, error)
 
     def _make(self, subject: str, data: bytes, row: int, error: NatsError) -> Piece:
         self.count += 1

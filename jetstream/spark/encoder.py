@@ -58,19 +58,26 @@ _UNFIT = "[\\r\\n\\x00]|^[ \\t]|[ \\t]$"
 # Removes headers that describe how the rows of a stream were published, not their content.
 _LEFT_OUT = "map_filter(headers, (k, v) -> k NOT RLIKE '^Nats-(Batch|Expected)-')"
 _MAX_SUBJECTS = 65_536
-_ROWS = 10_000  # of a batch that is made of rows
+# The most rows of a batch that is made of rows, and about the most bytes of their payloads: rows
+# may be large, and Spark's own limit of a batch does not apply to them.
+_ROWS = 10_000
+_SIZE = 64 * 1024
 _SIZES = struct.Struct("<QQ")
 
 
 def to_batches(rows: Iterable[Any], types: dict[str, str]) -> Iterator[pa.RecordBatch]:
     """Yield rows as Arrow batches, for versions of Spark that write streams by rows."""
     columns: list[list[Any]] = [[] for _ in types]
+    place = list(types).index("data")
+    size = 0
     for row in rows:
         for values, value in zip(columns, row):
             values.append(value)
-        if len(columns[0]) == _ROWS:
+        size += len(row[place] or b"")
+        if len(columns[0]) == _ROWS or size >= _SIZE:
             yield _batch(columns, types)
             columns = [[] for _ in types]
+            size = 0
     if columns[0]:
         yield _batch(columns, types)
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.context import JetStream
-    from jetstream.publish.window_machine import Publication
 
     from .columns import Piece
 
@@ -94,7 +93,7 @@ class Chain:
 
 class _Duplicate(NamedTuple):
     row: int
-    publication: Publication
+    piece: Piece
     stream: str
     seq: int
 
@@ -122,10 +121,10 @@ class Verifier:
         #: Rows that could not be compared, because the stream has removed their messages.
         self.gone: int = 0
 
-    def add(self, row: int, publication: Publication, stream: str, seq: int) -> None:
+    def add(self, row: int, piece: Piece, stream: str, seq: int) -> None:
         """Compare a row with the message that the ack names, unless it has an id of its own."""
-        if self._mark in (publication.block or b""):
-            self._pending.append(_Duplicate(row, publication, stream, seq))
+        if self._mark in (piece[2] or b""):
+            self._pending.append(_Duplicate(row, piece, stream, seq))
 
     async def verify(self) -> None:
         """Compare the duplicates that were added; raise ReplayMismatch if one differs."""
@@ -183,10 +182,10 @@ class Verifier:
                 raise error
 
     async def _is_same(self, duplicate: _Duplicate, stored: _Stored) -> bool:
-        sent = duplicate.publication
-        subject = sent.raw_subject == stored.subject
-        data = sent.data == stored.data
-        if _own(sent.block or b"") != _own(stored.block):
+        sent_subject, sent_data, sent_block = duplicate.piece
+        subject = sent_subject == stored.subject
+        data = sent_data == stored.data
+        if _own(sent_block or b"") != _own(stored.block):
             return False
         if subject and data:
             return True

@@ -6,13 +6,14 @@
     stored by another attempt   be stored twice, as "at least once" allows
     rejected or not permitted   the task fails with the server's error, and Spark decides
 
-`Sender` works on the blocking adapter. It passes the messages of a whole batch to the socket at
-once, and waits only while the window is full.
+`Sender` works on the blocking adapter. It encodes and sends rows in blocks, whose acknowledgments
+are also read together (row_frames.py, row_window.py), and waits only while the window is full.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from jetstream.errors import (
@@ -23,15 +24,16 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.publish.headers import EXPECTED_LAST_SUBJECT_SEQ, MSG_ID
-from jetstream.publish.request import ELECTION, in_cluster
-from jetstream.publish.window_machine import AckWindow, Publication
+from jetstream.publish.request import ELECTION, in_cluster, make_ack
 from jetstream.schema.pub_ack import PubAck
 from natsproto.errors import ConnectionClosed, NatsError
 from natsproto.port import run_sync
 from natsproto.wire.headers import Headers
-from natsproto.wire.text import shorten
+from natsproto.wire.text import decode, shorten
 
 from .connect import denied_publishes
+from .row_frames import RowFrames, new_tokens
+from .row_window import RowWindow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +44,11 @@ if TYPE_CHECKING:
     from .columns import Piece
     from .deadletter import DeadLetters
     from .replay import Verifier
+    from .row_window import RowPublication
 
 _RETRIES = 8  # after a 503, 250 ms apart: a server restores its streams after a restart
 _TRIES = 4  # for a row in doubt
-_TURN = 64  # rows that are sent without a look at the connection,
+_TURN = 512  # rows of a block,
 _MUCH = 256 * 1024  # unless they have more bytes
 
 
@@ -126,9 +129,12 @@ class Sender:
         self._connection = connection = client.inner.session.connection
         inbox = connection.new_inbox()
         backoff = ELECTION if in_cluster(connection) else 0.0
-        self._machine = AckWindow(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, backoff)
-        self._sent: deque[Publication] = deque()  # in order, from the first that is not yet counted
-        self._first = 0  # the row number of that one
+        prefix = inbox.encode()
+        self._machine = RowWindow(
+            client.port, prefix, max_in_flight, ack_timeout, _RETRIES, backoff
+        )
+        self._frames = RowFrames(prefix + b".")
+        self._next = 0  # the number of the next row
         self._tries: dict[int, int] = {}  # of the rows in doubt
         self._verifier = verifier
         self._letters = letters
@@ -163,39 +169,52 @@ class Sender:
         while place < len(pieces):
             if machine.full or machine.failed or machine.ended or connection.congested:
                 await self._room()
-            # Some rows at a time, because these checks are a tenth of the cost of a row.
-            end = place + min(machine.max_pending - len(machine.open), _TURN)
-            some = pieces[place:end]
-            if sum([len(data) for _, data, _ in some]) > _MUCH:
-                some = some[:1]
-            self._send_some(some, self._port.now())
-            place += len(some)
+            # A block at a time, because these checks are a tenth of the cost of a row.
+            end = place + min(machine.max_pending - machine.pending(), _TURN)
+            block = pieces[place:end]
+            if not block:
+                continue  # rows in doubt, which were sent again, have filled the window
+            sizes = list(accumulate([len(data) for _, data, _ in block]))
+            if sizes[-1] > _MUCH:
+                block = block[: max(1, bisect_right(sizes, _MUCH))]
+            self._send_block(block)
+            place += len(block)
         self._port.flush_soon()
         await self._harvest()
 
-    def _send_some(self, pieces: Sequence[Piece], now: float) -> None:
-        machine = self._machine
+    def _send_block(self, pieces: Sequence[Piece]) -> None:
+        outbound = self._connection.outbound
+        first = self._next
+        self._next += len(pieces)
+        if self._connection.online:
+            tokens = new_tokens(len(pieces))
+            frames = self._frames.encode(pieces, tokens, outbound.max_payload)
+            if frames is not None:
+                if self._machine.submit_block(first, pieces, tokens, self._port.now()):
+                    self._connection.apply(self._machine)
+                outbound.send_all(frames, len(pieces))
+                return
+        for row, piece in enumerate(pieces, first):
+            self._send_one(row, piece)
+
+    def _send_one(self, row: int, piece: Piece) -> None:
         connection = self._connection
-        sent = self._sent
         online = connection.online
-        port = self._port
-        for subject, data, block in pieces:
-            publication = Publication(port, subject, data, block)
-            sent.append(publication)
-            if machine.submit(publication, now, online):
-                connection.apply(machine)
-            if online:
-                try:
-                    connection.send(subject, data, publication.reply, block)
-                except NatsError as error:  # the row is too large
-                    machine.reject(publication, error)
+        publication = self._machine.submit(row, piece, self._port.now(), online)
+        connection.apply(self._machine)
+        if online:
+            subject, data, block = piece
+            try:
+                connection.send(subject, data, publication.reply, block)
+            except NatsError as error:  # the row is too large
+                self._machine.reject(publication, error)
 
     async def _room(self) -> None:
         """Wait until half of the window is free, so that many rows are sent at a time."""
         machine = self._machine
         connection = self._connection
         most = machine.max_pending // 2 if machine.full else machine.max_pending
-        while len(machine.open) > most or connection.congested:
+        while machine.pending() > most or connection.congested:
             await self._look()
             self._port.flush_soon()
             await self._port.wait(machine)
@@ -203,32 +222,32 @@ class Sender:
         await self._harvest()
 
     async def _finish(self) -> None:
-        while self._sent:
+        machine = self._machine
+        while machine.pending() or machine.failed:
             self._port.flush_soon()
-            if self._machine.open:
-                await self._port.wait(self._machine)
+            if machine.pending():
+                await self._port.wait(machine)
             await self._look()
-            await self._harvest()
+        await self._harvest()
 
     async def _look(self) -> None:
         """Send rows in doubt again; raise WriteFailed for a row that was rejected."""
         for publication in self._machine.take_failed():
-            row = self._first + self._sent.index(publication)
+            row = publication.row
             error = publication.error
             assert error is not None
             tries = self._tries[row] = self._tries.get(row, 1) + 1
             unclear = isinstance(error, (PublishInDoubt, DuplicateInProcess))
             if isinstance(error, WrongLastSequence) and await self._is_stored(publication):
                 continue
-            piece = (publication.raw_subject, publication.data, publication.block)
+            piece = publication.piece
             if not unclear or tries > _TRIES or self._machine.ended:
                 letters = self._letters
-                letter = letters.replace(row, publication, error) if letters else None
+                letter = letters.replace(row, piece, error) if letters else None
                 if letter is None:
                     raise WriteFailed(row, publication.subject, error)
                 piece = letter
-            self._send_some([piece], self._port.now())
-            self._sent[row - self._first] = self._sent.pop()
+            self._send_one(row, piece)
         self._listen()
         if self._connection.closed:
             raise ConnectionClosed(self._connection.closed)
@@ -236,11 +255,11 @@ class Sender:
     def _listen(self) -> None:
         """Raise if a row is not permitted: the server reports that, but does not reply."""
         for error in denied_publishes(self._connection):
-            for place, publication in enumerate(self._sent):
-                if publication.subject == error.subject:
-                    raise WriteFailed(self._first + place, error.subject, error)
+            for row, (subject, _, _) in self._machine.in_flight():
+                if decode(subject) == error.subject:
+                    raise WriteFailed(row, error.subject, error)
 
-    async def _is_stored(self, publication: Publication) -> bool:
+    async def _is_stored(self, publication: RowPublication) -> bool:
         """Return whether an expectation failed because another attempt stored this row.
 
         A stream checks expectations before ids. So a row that is sent again fails because of its
@@ -261,34 +280,30 @@ class Sender:
             return False
         ack = {"stream": stream.name, "seq": msg.seq, "duplicate": True}
         publication.answer = PubAck.from_json(ack), b""
+        self._machine.answered.append(publication)
         return True
 
     async def _harvest(self) -> None:
-        """Count the first rows that are acknowledged, and verify the duplicates among them."""
-        sent = self._sent
+        """Count the rows that are acknowledged, and verify the duplicates among them."""
+        machine = self._machine
         verifier = self._verifier
-        like: PubAck | None = None
-        again = False
-        run: list[bytes] = []  # the sequences of acks that are equal otherwise
-        while sent and sent[0].answer is not None:
-            publication = sent.popleft()
+        for ack, rows, sequences in machine.acked:
+            self._count(ack, sequences)
+            if verifier is not None and ack.duplicate:
+                for row, sequence in zip(rows, sequences):
+                    verifier.add(row, machine.piece(row), ack.stream, sequence)
+        for publication in machine.answered:
             assert publication.answer is not None
-            ack, digits = publication.answer
-            if ack is not like:
-                self._count(like, run)
-                like, run = ack, []
-                again = verifier is not None and ack.duplicate
-            run.append(digits or b"%d" % ack.seq)
-            if again and verifier is not None:
-                row = self._first + len(run) - 1
-                verifier.add(row, publication, ack.stream, int(run[-1]))
-        self._count(like, run)
+            ack = make_ack(publication.answer)
+            self._count(ack, [ack.seq])
+            if verifier is not None and ack.duplicate:
+                verifier.add(publication.row, publication.piece, ack.stream, ack.seq)
+        machine.acked.clear()
+        machine.answered.clear()
+        machine.trim()
         if verifier is not None:
             await verifier.verify()
 
-    def _count(self, like: PubAck | None, run: list[bytes]) -> None:
-        if run and like is not None:
-            self._first += len(run)
-            sequences = list(map(int, run))
-            duplicates = len(run) if like.duplicate else 0
-            self.tally.count(like.stream, min(sequences), max(sequences), len(run), duplicates)
+    def _count(self, ack: PubAck, sequences: list[int]) -> None:
+        duplicates = len(sequences) if ack.duplicate else 0
+        self.tally.count(ack.stream, min(sequences), max(sequences), len(sequences), duplicates)

@@ -18,7 +18,8 @@ from jetstream.kv.names import stream_of as stream_of_bucket
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import cut_middle, shorten
 
-from .options import BATCH, EVERYWHERE, OPTIONS, STREAM, read_options
+from .option_table import BATCH, EVERYWHERE, OPTIONS, STREAM
+from .options import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

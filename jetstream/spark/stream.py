@@ -16,13 +16,14 @@ messages.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidValue, NatsError
 
 from .bounds import starts_by_subject, subjects_of
 from .compat import LIMITED, SupportsTriggerAvailableNow
@@ -268,7 +269,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._finish(end)
 
     def stop(self) -> None:
-        pass  # the process ends, and its connection with it
+        # Only if the driver ends; see termination.py for queries that are stopped.
+        with contextlib.suppress(NatsError):
+            self._wakeup.delete(jetstream(self.settings))
 
     # Called by Spark on workers
 

@@ -3,23 +3,29 @@
 An idle query has one pull a second for each stream, and a new message wakes it at once. The
 consumers deliver no payloads, and only messages that pass the filters. Messages that the query has
 read in the meantime are skipped by pulling them, or, if there are many, by a new consumer.
+
+When the query is stopped, they are deleted (termination.py). If its process is killed, the server
+deletes them after 30 s.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import TYPE_CHECKING
 
 from jetstream.api.metadata import read_metadata
 from jetstream.errors import JetStreamError
-from natsproto.errors import RemoteError
+from natsproto.errors import NatsError, RemoteError
 from natsproto.port import run_sync
 
-from .connect import client
+from .connect import client, new_jetstream
 from .pull import Pulls
 from .queries import StreamQueries
+from .termination import call_at_termination
 
 if TYPE_CHECKING:
+    from jetstream.blocking import JetStream
     from jetstream.pull.fetch import Fetcher
 
     from .options import Settings
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
 logger: logging.Logger = logging.getLogger("jetstream.spark")
 _SKIPPED = 500  # messages that are cheaper to pull than a new consumer
 _INACTIVE = 30.0
+_LAST = 2.0  # seconds for each response, when the query was stopped
 
 
 class Wakeup:
@@ -68,9 +75,23 @@ class Wakeup:
         if wait is None or end - wait.next > _SKIPPED:
             if wait is not None:
                 wait.close()
+            if not self._waits:
+                call_at_termination(self._terminate)
             wait = self._waits[name] = _Wait(self._settings, name, end)
         wait.end = end
         return wait
+
+    def delete(self, js: JetStream) -> None:
+        """Delete the consumers, as far as that is possible: the query has ended."""
+        with contextlib.suppress(NatsError):
+            for name, wait in list(self._waits.items()):
+                js.delete_consumer(name, wait.consumer)
+
+    def _terminate(self) -> None:
+        # On a connection of its own: the signal may have interrupted the other one.
+        if self._waits:
+            with contextlib.suppress(NatsError), new_jetstream(self._settings, _LAST) as js:
+                self.delete(js)
 
     def close(self) -> None:
         """Leave the consumers to the server, which deletes them."""
@@ -86,6 +107,7 @@ class _Wait:
         queries = StreamQueries(settings, name)
         consumer = queries.consumer(start, settings.filters, True, _INACTIVE)
         self._pulls = Pulls(client(settings), queries.api(), consumer)
+        self.consumer: str = consumer.name
         self.next = start  # the first sequence that was not delivered
         self.end = start
         self._requested = False

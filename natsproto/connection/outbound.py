@@ -222,6 +222,16 @@ class Outbound:
         self.answerable += 1
         return not waiting or waiting > self.high_water
 
+    def send_all(self, frames: bytes, count: int) -> bool:
+        """Queue `count` publishes of a machine, encoded and checked; return True as `publish` does.
+
+        Do not call this while publishes are being held.
+        """
+        self._fleeting.append(len(self.frames))
+        self.stats.out_msgs += count
+        self.answerable += count
+        return self.add(frames)
+
     def withdraw(self) -> None:
         """Withdraw the last publish, because the port rejects commands from its caller."""
         frames = self.frames

@@ -409,6 +409,19 @@ def test_fleeting_frames_do_not():
     assert outbound._take_publishes() == [b"PUB e 0\r\n\r\n"]
 
 
+@pytest.mark.rule("D-RECON-9")
+def test_publishes_of_a_machine_in_one_piece():
+    frames = b"PUB b r 0\r\n\r\nPUB b s 0\r\n\r\n"
+    outbound = filled()
+    assert outbound.send_all(frames, 2)  # it is the first
+    assert not outbound.send_all(frames, 2)
+    assert (outbound.stats.out_msgs, outbound.answerable, outbound.size) == (4, 4, 2 * len(frames))
+    outbound.add(b"PUB c 0\r\n\r\n")
+    assert outbound._take_publishes() == [b"PUB c 0\r\n\r\n"]
+    outbound.send_all(frames, 2)
+    assert outbound.take() == [frames]
+
+
 @pytest.mark.rule("D-CONN-33")
 @pytest.mark.parametrize("pieces", [[b"PUB b 1\r\nx\r\n"], [b"PUB b ", b"1\r\n", b"x", b"\r\n"]])
 def test_the_last_frame_is_dropped(pieces):

@@ -13,7 +13,6 @@ from collections import Counter
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from jetstream.spark.compat import ARROW_QUERIES
 from tests.spark.cores import CoresDataSource
 from tests.spark.gates import Gate, pass_gate
 from tests.spark.sinks import payloads, wait_for_rows
@@ -23,10 +22,6 @@ from tests.spark.support import fill
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.usefixtures("small_batches"),
-    pytest.mark.skipif(
-        not ARROW_QUERIES,
-        reason="PySpark 4.0 passes rows, so the sink has stored nothing when tasks reach the gate",
-    ),
 ]
 SHUFFLE = "spark.sql.shuffle.partitions"
 FILE_PARTS = "spark.sql.files.maxPartitionBytes"

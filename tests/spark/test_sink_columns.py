@@ -339,3 +339,9 @@ def test_rows_are_converted_to_batches():
     assert [batch.num_rows for batch in batches] == [10_000, 1]
     assert batches[1].to_pylist() == [{"data": b"10000", "ttl": None, "headers": [("A", ["x"])]}]
     assert list(to_batches(iter([]), kinds)) == []
+
+
+def test_batches_of_large_rows_are_small():
+    rows = [("a", "x" * 50_000), ("a", None), ("a", "é" * 200_000), ("a", "y")]
+    batches = list(to_batches(iter(rows), {"subject": "STRING", "data": "STRING"}))
+    assert [batch.num_rows for batch in batches] == [3, 1]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
+import pyarrow as pa
 import pytest
 
 from jetstream.blocking import JetStream
@@ -43,6 +45,23 @@ def test_every_row_once_and_in_order(js, name, make, settings, window):
     ]
     assert seen(send(settings, *batches, window=window)) == (1500, 0, {name: (1, 1500)})
     assert in_order(js.stream(name)) == list(range(1500))
+
+
+def test_blocks_are_limited_by_rows_and_bytes(js, name, make, settings, monkeypatch):
+    make()
+    sizes = [0, *[1000] * 600, 400_000, 300_000, 1000, *[0] * 600]
+    blocks = []
+    send_block = Sender._send_block
+
+    def record(self, pieces):
+        blocks.append([len(data) for _, data, _ in pieces])
+        send_block(self, pieces)
+
+    monkeypatch.setattr(Sender, "_send_block", record)
+    batch = pa.RecordBatch.from_pydict({"data": [bytes(size) for size in sizes]})
+    assert seen(send(settings, batch, window=5000)) == (1204, 0, {name: (1, 1204)})
+    assert [size for block in blocks for size in block] == sizes
+    assert [len(block) for block in blocks] == [263, 262, 76, 1, 1, 512, 89]
 
 
 def test_the_ids_of_a_second_attempt_are_dropped(js, name, make, settings):
@@ -142,3 +161,22 @@ def test_a_server_that_restarts(name, end, ids):
     assert sorted(set(numbers)) == list(range(6000))
     if ids:
         assert len(numbers) == 6000
+
+
+def test_a_window_full_of_rows_in_doubt(name):
+    """Rows that are sent again leave no room for others."""
+    with Server(jetstream=True) as server, connect(server.url) as other:
+        JetStream(other).create_stream(name=name, subjects=[f"{name}.>"], allow_direct=True)
+        settings = read_options({"servers": server.url, "subject": f"{name}.a"}, WRITE)
+        encoder = Encoder(settings, "")
+        with Sender(client_of(settings), jetstream(settings), 3, 1.0) as sender:
+            server.freeze()
+            thawing = threading.Timer(1.5, server.thaw)
+            thawing.start()
+            sender.send(encoder.encode(make_batch(0, 9)))
+            sender.finish()
+            thawing.join()
+        numbers = in_order(JetStream(other).stream(name))
+        forget(settings)
+    assert (sender.tally.rows, sorted(set(numbers))) == (9, list(range(9)))
+    assert len(numbers) > 9

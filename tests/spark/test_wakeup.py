@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -82,6 +83,39 @@ def test_a_consumer_that_is_gone(server, js, name):
     assert not waiting.wait({name: 4}, 0.1)
     js.delete_stream(name)
     assert waiting.wait({name: 4}, 1.0)
+
+
+def test_the_consumers_of_a_query_that_is_stopped_are_deleted(spark, server, js, name, tmp_path):
+    """Spark ends the process by a signal. The server would keep them for 30 s."""
+    make(js, name, 3)
+    with connect(server.url) as client:
+        pulls = client.subscribe(f"$JS.API.CONSUMER.MSG.NEXT.{name}.*")
+        deleted = client.subscribe(f"$JS.EVENT.ADVISORY.CONSUMER.DELETED.{name}.*")
+        client.flush()
+        source = spark.readStream.format("jetstream").options(servers=server.url, stream=name)
+        query = source.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+        running = query.start()
+        consumer = pulls.next(timeout=60.0).subject.rpartition(".")[2]
+        running.stop()
+        assert deleted.next(timeout=20.0).subject.endswith(f".{consumer}")
+
+
+def test_the_consumers_of_a_driver_that_ends_are_deleted(server, js, name):
+    make(js, name, 3)
+    reader = query_reader(server, stream=name)
+    reader.stop()  # there are none
+    assert not reader._wakeup.wait({name: 4}, 0.1)
+    assert len(js.consumer_names(name)) == 1
+    reader.stop()
+    assert js.consumer_names(name) == []
+    reader.stop()  # they are gone
+
+
+def test_only_the_process_of_a_query_handles_its_termination(server, js, name):
+    before = signal.getsignal(signal.SIGTERM)
+    make(js, name, 3)
+    assert not wakeup(server, stream=name).wait({name: 4}, 0.1)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @needs_limits

@@ -326,6 +326,19 @@ def test_kept_publishes_are_resent_in_order():
 
 
 @pytest.mark.rule("D-PUB-13")
+def test_publishes_of_another_window_are_adopted():
+    machine, _ = window(ID)
+    others = [Publication(NoPort(), b"s", b"x", block) for block in (ID, None, None)]
+    for number, publication in enumerate(others):
+        machine.adopt(publication, b"_INBOX.p.other%d" % number, 5.0)
+    machine.receive(Msg(b"_INBOX.p.other2", 1, b"", ACK), 0.1)
+    run(machine, [("disconnected", 1.0), ("connected", 2.0)])
+    assert replies(machine) == ["_INBOX.p.1", "_INBOX.p.other0"]
+    assert others[2].ack == PubAck(stream="S", seq=7)
+    assert isinstance(others[1].error, PublishInDoubt)
+
+
+@pytest.mark.rule("D-PUB-13")
 def test_without_a_connection_publishes_are_kept():
     machine, [publication] = window(None, sent=False)
     assert (machine.deadline, publication.deadline) == (None, None)
