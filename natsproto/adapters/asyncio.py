@@ -11,24 +11,22 @@ from socket import SOCK_STREAM
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 
-from natsproto.client import Client, leave
 from natsproto.errors import ConnectionClosed, InvalidState
 
+from ._connecting import Connecting
 from ._waiter import Waiter
 from .driver import (
-    CANCEL_GRACE,
     READ_SIZE,
     TRANSPORT_ERRORS,
     Driver,
     disown_socket,
     make_connection,
-    open_client,
     try_addresses,
 )
 from .tls import tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable
 
     from typing_extensions import Unpack
 
@@ -49,25 +47,7 @@ def connect(
     `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
     AuthorizationFailed if the credentials are rejected.
     """
-    return Connecting(make_connection(servers, dict(options)))
-
-
-class Connecting:
-    """The result of `connect`: await it, or use it as an asynchronous context manager."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def __await__(self) -> Generator[object, None, Client]:
-        return open_client(self._connection, AsyncioPort(self._connection)).__await__()
-
-    async def __aenter__(self) -> Client:
-        self._client = await self
-        return self._client
-
-    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        canceled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await leave(self._client, kind, CANCEL_GRACE if canceled else None)
+    return Connecting(make_connection(servers, dict(options)), AsyncioPort)
 
 
 class AsyncioPort(Driver):

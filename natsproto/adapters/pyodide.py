@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from natsproto.client import Client, leave
 from natsproto.errors import MissingExtra
 from natsproto.secret import Secret
 
-from .driver import CANCEL_GRACE, Driver, make_connection, open_client
+from ._connecting import Connecting
+from .driver import Driver, make_connection
 
 try:
     import js
@@ -29,8 +29,6 @@ except ImportError:
 from ._webcrypto import sign_nonce
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from pyodide.ffi import Proxy
     from typing_extensions import Unpack
 
@@ -66,25 +64,7 @@ def connect(servers: ServersLike, **options: Unpack[OptionsDict]) -> Connecting:
     settings.update(dict.fromkeys(host, True))
     if isinstance(settings.get("creds"), str):
         settings["creds"] = Secret(settings["creds"])
-    return Connecting(make_connection(servers, settings, host=host))
-
-
-class Connecting:
-    """The result of `connect`: await it, or use it as an asynchronous context manager."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def __await__(self) -> Generator[object, None, Client]:
-        return open_client(self._connection, PyodidePort(self._connection)).__await__()
-
-    async def __aenter__(self) -> Client:
-        self._client = await self
-        return self._client
-
-    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        canceled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await leave(self._client, kind, CANCEL_GRACE if canceled else None)
+    return Connecting(make_connection(servers, settings, host=host), PyodidePort)
 
 
 class PyodidePort(Driver):
