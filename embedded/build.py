@@ -8,9 +8,9 @@
 The sources are changed in steps, and the core runs without them as well: strip.py removes what
 MicroPython would load and never use, fold.py replaces constants by their values, reach.py leaves
 out what the programs cannot reach, if they are given, and flatten.py makes imports shallow. For
-programs, merge.py makes one module of many instead. In compiled builds for programs, texts.py moves
-texts to a file, rename.py shortens names and rank.py puts the most frequent ones first; modules to
-be frozen have their names and texts in flash.
+programs, merge.py makes a few modules of many instead. In compiled builds for programs, texts.py
+moves texts to a file, rename.py replaces names, with the help of share.py and firmware.py, and
+rank.py puts the most frequent ones first; modules to be frozen have their names and texts in flash.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LEFT_OUT = (
     "natsproto/trace/",
 )
 ADAPTERS = "natsproto/adapters/"
-DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
+DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython/")
 MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
 #: The short names and what they replace: to read tracebacks, and not for the device.
@@ -61,8 +61,11 @@ def device_files() -> list[str]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            adapter = name.startswith(ADAPTERS) and path.name not in DEVICE_ADAPTERS
-            if not name.startswith(LEFT_OUT) and not adapter:
+            if name.startswith(ADAPTERS):
+                wanted = name[len(ADAPTERS) :].startswith(DEVICE_ADAPTERS)
+            else:
+                wanted = not name.startswith(LEFT_OUT)
+            if wanted:
                 found.append(name)
     return found
 
@@ -102,7 +105,7 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
     files: dict[str, str] = {}
     if programs:
         parsed = [ast.parse(program) for program in programs]
-        trees = merge(reach(trees, parsed), parsed)
+        trees = merge(reach(trees, parsed), parsed, divide=small)
         if small:
             files[TEXTS] = move_texts(trees)
             short = rename(trees, parsed)

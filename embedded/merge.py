@@ -13,6 +13,11 @@ There are three kinds of modules afterwards:
   everything that the program can use of it.
 - All other modules stay, because they are loaded late or never. They import from the bundles.
 
+While a module is being loaded, it takes a third more memory than afterwards. So a large bundle can
+be divided into parts, each of which imports from those before it, and what one leaves behind is
+freed before the next is loaded. A function that imports something from a later part does so when it
+is called, as it did before.
+
 In a bundle, each symbol (a name and the module that defines it) has exactly one name. It is
 different from all other globals of the bundle, from all built-ins, and from the local names
 wherever the symbol is used. It is the name from the module if possible, because errors show the
@@ -36,44 +41,69 @@ from .reach import LAZY, lazy_homes
 if TYPE_CHECKING:
     from collections.abc import Container
 
-MERGED = "merged"  # the name of the module in each package
+MERGED = "merged"  # the name of the module in each package; its parts have numbers
+_PART = 10_000  # nodes of the syntax tree; the heap that a program needs is least with this
 _LOADER = "__getattr__"  # of a module: loads its lazy names
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
 
-def merge(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, ast.Module]:
-    """Return the modules after merging, with those that the programs import."""
+def merge(
+    trees: dict[str, ast.Module], programs: list[ast.Module], *, divide: bool = False
+) -> dict[str, ast.Module]:
+    """Return the modules after merging, with those that the programs import.
+
+    divide: divide large bundles, for modules that are loaded into memory
+    """
     resolver = Resolver(trees)
     used = _used_by(programs, trees, resolver)
     entries = [symbol.module for names in used.values() for symbol in names.values()]
-    bundles = _bundles(_always_loaded(entries, trees, programs, resolver), trees, resolver)
+    always = _always_loaded(entries, trees, programs, resolver)
+    bundles = _bundles(always, trees, resolver, divide=divide)
     merged = {bundle.name: bundle.tree(bundles) for bundle in dict.fromkeys(bundles.values())}
     for module, tree in trees.items():
         if module not in bundles:
             merged[module] = _Outside(module, resolver, bundles).visit(tree)
     for module, names in used.items():
         if module in bundles or lazy_homes(trees[module]):
-            merged[module] = _facade(names, bundles)
+            merged[module] = _facade(names, bundles, collect=divide)
     return _needed(merged, list(used))
 
 
 def _bundles(
-    modules: list[str], trees: dict[str, ast.Module], resolver: Resolver
+    modules: list[str], trees: dict[str, ast.Module], resolver: Resolver, *, divide: bool
 ) -> dict[str, _Bundle]:
-    """Return the bundle of each of these modules."""
+    """Return the bundle of each of these modules; those that others need come first."""
     by_package: dict[str, list[str]] = {}
     for module in modules:
         by_package.setdefault(module.split(".")[0], []).append(module)
     found: dict[str, _Bundle] = {}
     for package, inside in by_package.items():
-        hidden = {name for module in inside for name in _hidden(module, trees, resolver, modules)}
-        bundle = _Bundle(f"{package}.{MERGED}", inside, trees, resolver, hidden)
-        found.update(dict.fromkeys(inside, bundle))
+        parts = _parts(inside, trees) if divide else [inside]
+        for number, part in enumerate(parts, 1):
+            name = f"{package}.{MERGED}{number if number > 1 else ''}"
+            known = {*found, *part}
+            hidden = {each for module in part for each in _hidden(module, trees, resolver, known)}
+            bundle = _Bundle(name, part, trees, resolver, hidden, known)
+            found.update(dict.fromkeys(part, bundle))
     return found
 
 
+def _parts(modules: list[str], trees: dict[str, ast.Module]) -> list[list[str]]:
+    """Return the modules in the same order, in parts of about the same size."""
+    sizes = {module: sum(1 for _ in ast.walk(trees[module])) for module in modules}
+    whole = sum(sizes.values())
+    count = max(1, round(whole / _PART))
+    found: list[list[str]] = [[] for _ in range(count)]
+    before = 0
+    for module in modules:
+        middle = before + sizes[module] // 2
+        found[middle * count // whole].append(module)
+        before += sizes[module]
+    return [part for part in found if part]
+
+
 def _hidden(
-    module: str, trees: dict[str, ast.Module], resolver: Resolver, merged: list[str]
+    module: str, trees: dict[str, ast.Module], resolver: Resolver, merged: set[str]
 ) -> set[str]:
     """Return the names of symbols that are used where a local name is the same."""
     search = _HiddenNames(module, resolver, merged)
@@ -165,11 +195,18 @@ def _all_names(module: str, trees: dict[str, ast.Module], resolver: Resolver) ->
     return {name: symbol for name, symbol in found.items() if symbol is not None}
 
 
-def _facade(names: dict[str, Symbol], bundles: dict[str, _Bundle]) -> ast.Module:
-    """Return a module that imports these names from the modules that define them now."""
-    body: list[ast.stmt] = [
-        _import_from(symbol, local, bundles) for local, symbol in sorted(names.items())
-    ]
+def _facade(names: dict[str, Symbol], bundles: dict[str, _Bundle], *, collect: bool) -> ast.Module:
+    """Return a module that imports these names from the modules that define them now.
+
+    collect: load one bundle after the other, and free what each leaves behind. Otherwise the last
+    one would load the others while it is being loaded itself.
+    """
+    body: list[ast.stmt] = []
+    if collect:
+        body.append(_import_module("gc", "gc"))
+        for bundle in dict.fromkeys(bundles.values()):
+            body += [ast.Import([ast.alias(bundle.name)]), *ast.parse("gc.collect()").body]
+    body += [_import_from(symbol, local, bundles) for local, symbol in sorted(names.items())]
     return ast.Module(body, [])
 
 
@@ -201,8 +238,11 @@ class _Bundle:
         trees: dict[str, ast.Module],
         resolver: Resolver,
         hidden: set[str],
+        known: set[str],
     ) -> None:
         self.name = name
+        #: The modules in this bundle and in those before it: their symbols can be used anywhere.
+        self.known = known
         self._modules = modules
         self._trees = trees
         self._resolver = resolver
@@ -334,7 +374,7 @@ class _Inside(_Mover):
     """Rewrites a module for its bundle."""
 
     def __init__(self, module: str, resolver: Resolver, bundles: dict[str, _Bundle]) -> None:
-        super().__init__(module, resolver, bundles)
+        super().__init__(module, resolver, bundles[module].known)
         self._bundles = bundles
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -366,6 +406,11 @@ class _Inside(_Mover):
             node.name = self._own(node.name)
         return super()._visit_function(node)
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        if self.at_top and node.name:
+            node.name = self._own(node.name)
+        return self.generic_visit(node)
+
     def _own(self, name: str) -> str:
         """Return the name in the bundle of something that this module defines."""
         return self._bundles[self._module].name_of(Symbol(self._module, name))
@@ -378,11 +423,16 @@ class _Inside(_Mover):
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> ast.AST | list[ast.stmt] | None:
         if self.at_top:  # an import in a `try`, because the module may be missing
+            for alias, (local, _) in zip(node.names, self._resolver.imported(self._module, node)):
+                if self._own(local) != local:
+                    alias.asname = self._own(local)
             return node
         kept: list[ast.stmt] = []
         for local, symbol in self._imported(node):
-            if symbol.module in self._bundles:
+            if symbol.module in self._merged:
                 continue
+            if symbol.module in self._bundles and not symbol.name:
+                raise ValueError(f"{self._module} imports {symbol.module} from a later part")
             if symbol.name or "." in symbol.module:
                 kept.append(_import_from(symbol, local, self._bundles))
             else:

@@ -41,6 +41,8 @@ class _Search:
         # Modules that are used as objects, whose names can be attributes.
         self._objects: set[str] = set()
         self._seen: set[ast.AST] = set()
+        # Attributes that are set to other attributes, and where: unused until someone reads them.
+        self._aliases: list[tuple[ast.Assign, str, ast.Module]] = []
 
     def run(self) -> None:
         """Follow the names until there are no more."""
@@ -49,6 +51,9 @@ class _Search:
             before = len(self._seen) + len(self.names) + len(self.modules)
             for module in sorted(self.modules):
                 self._look_into(module)
+            for node, module, tree in list(self._aliases):
+                if self.keeps_alias(node):
+                    self.look_at(node.value, module, tree)
 
     def keeps(self, module: str, name: str) -> bool:
         """Return whether a name at the top level of a module is used."""
@@ -87,16 +92,27 @@ class _Search:
             name in self.attributes or name in own or name.startswith("__") for name in names
         )
 
+    def keeps_alias(self, node: ast.AST) -> bool:
+        """Return whether code that stays reads the attribute that this statement sets."""
+        return _alias(node) in self.attributes
+
     def look_at(self, node: ast.AST, module: str, tree: ast.Module) -> None:
         """Note all names in code that stays."""
         if node in self._seen:
             return
         self._seen.add(node)
-        for each in ast.walk(node):
+        todo = [node]
+        while todo:
+            each = todo.pop()
+            if isinstance(each, ast.Assign) and _alias(each):
+                self._aliases.append((each, module, tree))
+                continue
+            todo += ast.iter_child_nodes(each)
             if isinstance(each, ast.Name):
                 self.names.add((module, each.id))
             elif isinstance(each, ast.Attribute):
-                self.attributes.add(each.attr)
+                if not isinstance(each.ctx, ast.Store):
+                    self.attributes.add(each.attr)
             elif isinstance(each, ast.Constant) and isinstance(each.value, str):
                 if each.value.replace(".", "_").isidentifier():
                     self.attributes.update(each.value.split("."))
@@ -137,6 +153,30 @@ class _Search:
             name = ".".join(parts[: i + 1])
             if name in self._trees:
                 self.modules.add(name)
+
+
+def _alias(node: ast.AST) -> str:
+    """Return the attribute that a statement like `self.a = self.b.c` sets; "" if it is another."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Attribute):
+        return ""
+    value: ast.expr = node.value
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    [*others, target] = node.targets
+    if others or not isinstance(value, ast.Name) or not isinstance(target, ast.Attribute):
+        return ""
+    return target.attr if ast.unparse(target.value) == "self" else ""
+
+
+class _WithoutAliases(ast.NodeTransformer):
+    """Removes attributes that nothing reads."""
+
+    def __init__(self, search: _Search) -> None:
+        self._search = search
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        unused = _alias(node) and not self._search.keeps_alias(node)
+        return ast.Pass() if unused else node
 
 
 def _names_in_body(node: ast.ClassDef) -> set[str]:
@@ -200,6 +240,7 @@ def _prune(tree: ast.Module, search: _Search, module: str) -> ast.Module:
         elif names is None or [name for name in names if search.keeps(module, name)]:
             body.append(_prune_class(node, search) if isinstance(node, ast.ClassDef) else node)
     tree.body = body
+    _WithoutAliases(search).visit(tree)
     return tree
 
 

@@ -1,4 +1,4 @@
-"""Gives short names to everything that only the packages use: a device keeps each name in memory.
+"""Renames everything that only the packages use: a device keeps each new name in memory.
 
 A name stays if someone else may use it:
 
@@ -9,12 +9,13 @@ A name stays if someone else may use it:
   that can be a name or a list of names;
 - mappings that are unpacked: the parameters of functions that are called with `**`, because the
   keys may come from a file;
-- people: the names of classes, which errors and tracebacks show.
+- people: the names of errors and events, which programs show.
 
-All others that the packages define get a new name. A name is replaced everywhere, regardless of its
-meaning at a place, so two things that had the same name have the same name afterwards. The most
-frequent ones become the shortest, and one short name may replace several long ones if these can
-never meet (see _Census). So names.txt can be ambiguous, and the line of a traceback decides.
+All others that the packages define get a new name: one that the firmware contains anyway (see
+firmware.py), or else a short one. A name is replaced everywhere, regardless of its meaning at a
+place, so two things that had the same name have the same name afterwards. One new name may replace
+several old ones if these can never meet (see share.py). So names.txt can be ambiguous, and the line
+of a traceback decides.
 """
 
 from __future__ import annotations
@@ -29,13 +30,25 @@ import string
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from .firmware import NAMES as FIRMWARE
+from .merge import MERGED
 from .names import Function, ScopedTransformer, Symbol, bound, parameters
+from .share import (
+    assigned_elsewhere,
+    color,
+    families,
+    functions,
+    identifiers,
+    used_in_class_bodies,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Names of MicroPython that Python lacks, and one that it always contains.
 _MICROPYTHON = {"self", "s", "ticks_ms", "ticks_us", "ticks_diff", "mem_alloc", "mem_free"}
+# How much more a use in a module that is always loaded counts than one in another.
+_ALWAYS = 10_000
 _WORDS = re.compile(r"[\w.: \n]+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -45,73 +58,83 @@ def rename(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str
     """Rename everything that can be renamed; return the new names by the old ones."""
     own = list(trees.values())
     census = _Census()
-    for tree in own:
+    for module, tree in trees.items():
+        # What is always loaded goes first.
+        census.weight = _ALWAYS if module.rpartition(".")[2].startswith(MERGED) else 1
         census.visit(tree)
-    kept = _foreign(own) | census.classes | {part for name in trees for part in name.split(".")}
+    kept = _foreign(own) | _shown(own) | {part for name in trees for part in name.split(".")}
     kept |= _unpacked(own, [*own, *programs])
     for tree in [*own, *programs]:
         kept |= _texts(tree)
     for program in programs:
         kept |= set(_identifiers(program))
     renamable = {name for name in _defined(own) - kept if not name.startswith("__")}
-    taken = kept | {name for tree in own for name in _identifiers(tree)}
-    names = census.choose(renamable, (name for name in _short_names() if name not in taken))
+    used = {name for tree in [*own, *programs] for name in _identifiers(tree)}
+    used |= {word for tree in [*own, *programs] for word in _texts(tree)}
+    taken = (kept - set(FIRMWARE)) | used | set(dir(builtins))
+    fresh = itertools.chain(sorted(FIRMWARE), _short_names())
+    names = census.choose(renamable, (name for name in fresh if name not in taken), own)
     for tree in own:
         _Renamer(names).visit(tree)
     return names
 
 
 class _Census(ScopedTransformer):
-    """Counts names by their use: as attributes and keywords, as locals, and as globals.
-
-    Each attribute gets a short name of its own. A name that is only a parameter, or only a global,
-    can share the short name of an attribute that is nothing else: an attribute is looked up in an
-    object, the others are not. MicroPython then stores one name for both.
-    """
+    """Counts names by their use: as attributes and keywords, as locals, and as globals."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.classes: set[str] = set()
+        #: What one use counts for.
+        self.weight = 1
         self._attributes: Counter[str] = Counter()
         self._locals: set[str] = set()
         self._parameters: Counter[str] = Counter()
         self._globals: Counter[str] = Counter()
 
-    def choose(self, names: set[str], fresh: Iterator[str]) -> dict[str, str]:
-        """Return a new name for each of these, where it is shorter."""
-        chosen = dict(zip(_by_count(self._attributes, names), fresh))
-        # Not those that are local or global elsewhere: one could hide the other there.
-        only = [name for name in chosen if name not in self._locals and name not in self._globals]
-        shared = (chosen[name] for name in only)
-        others = _by_count(self._parameters, names - set(self._attributes) - set(self._globals))
-        others += _by_count(self._globals, names - set(self._attributes) - self._locals)
-        chosen.update(zip(others, itertools.chain(shared, fresh)))
-        return {name: short for name, short in chosen.items() if len(short) <= len(name)}
+    def choose(
+        self, names: set[str], fresh: Iterator[str], trees: list[ast.Module]
+    ) -> dict[str, str]:
+        """Return a new name for each of these."""
+        variables = self._locals | set(self._globals)
+        # Attributes that nothing else has the name of, and that only their classes assign.
+        plain = names & (set(self._attributes) - variables - assigned_elsewhere(trees))
+        hidden = used_in_class_bodies(trees)
+        own = [*_by_count(self._attributes, names - plain), *_by_count(self._globals, hidden)]
+        own = [name for name in own if name in names]
+        chosen = dict(zip(dict.fromkeys(own), fresh))
+        others = names - plain - set(chosen)
+        outer = _by_count(self._globals, others)
+        inner = _by_count(self._parameters, others - set(outer))
+        modules = [identifiers(tree) & set(self._globals) for tree in trees]
+        shared = color([*outer, *inner], [*functions(trees), *modules], fresh)
+        palette = itertools.chain(dict.fromkeys(shared.values()), fresh)
+        chosen.update(color(_by_count(self._attributes, plain), families(trees), palette))
+        return chosen | shared
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self._attributes[node.attr] += 1
+        self._attributes[node.attr] += self.weight
         return self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        self._attributes[node.arg or ""] += 1
+        self._attributes[node.arg or ""] += self.weight
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        self.classes.add(node.name)
-        self._attributes.update(bound(node.body))
+        self._globals[node.name] += self.weight
+        self._attributes.update(dict.fromkeys(bound(node.body), self.weight))
         return super().visit_ClassDef(node)
 
     def locals_of(self, node: Function) -> dict[str, Symbol | None]:
         """Return the names that are local to a function, and count them."""
         if self.at_top:
-            self._globals[node.name] += 1
-        self._parameters.update(parameters(node.args))
+            self._globals[node.name] += self.weight
+        self._parameters.update(dict.fromkeys(parameters(node.args), self.weight))
         found = super().locals_of(node)
         self._locals.update(found)
         return found
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        self._parameters.update(parameters(node.args))
+        self._parameters.update(dict.fromkeys(parameters(node.args), self.weight))
         self._locals.update(parameters(node.args))
         return super().visit_Lambda(node)
 
@@ -119,17 +142,34 @@ class _Census(ScopedTransformer):
         if self.is_local(node.id):
             self._locals.add(node.id)
         else:
-            self._globals[node.id] += 1
+            self._globals[node.id] += self.weight
         return node
 
     def visit_alias(self, node: ast.alias) -> ast.AST:
-        self._globals[node.name] += 1
+        self._globals[node.name] += self.weight
         return node
 
 
 def _by_count(counts: Counter[str], names: set[str]) -> list[str]:
     """Return these names, as far as they are counted, the most frequent ones first."""
     return [name for name, _ in counts.most_common() if name in names]
+
+
+def _shown(trees: list[ast.Module]) -> set[str]:
+    """Return the names of the classes that programs print: errors, events, and their bases."""
+    # A list: two modules can have classes with the same name.
+    classes = [
+        (node.name, {ast.unparse(base) for base in node.bases})
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    ]
+    found = {"Exception", "Event"}
+    while True:
+        more = {name for name, bases in classes if bases & found} - found
+        if not more:
+            return found
+        found |= more
 
 
 def _identifiers(tree: ast.Module) -> list[str]:
@@ -140,7 +180,7 @@ def _identifiers(tree: ast.Module) -> list[str]:
             name = getattr(node, field, None)
             if isinstance(name, str):
                 found += name.split(".")
-        if isinstance(node, ast.Global):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
             found += node.names
     return found
 
@@ -162,7 +202,7 @@ def _defined(trees: list[ast.Module]) -> set[str]:
     found: set[str] = set()
     for tree in trees:
         for node in ast.walk(tree):
-            if isinstance(node, _FUNCTIONS):
+            if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
                 found.add(node.name)
             elif isinstance(node, ast.arg):
                 found.add(node.arg)
@@ -246,6 +286,6 @@ class _Renamer(ast.NodeTransformer):
             name = getattr(node, field, None)
             if isinstance(name, str):
                 setattr(node, field, self._names.get(name, name))
-        if isinstance(node, ast.Global):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
             node.names = [self._names.get(name, name) for name in node.names]
         return super().generic_visit(node)

@@ -15,17 +15,24 @@ FUTURE = "__future__"
 _UNUSED = ("__reduce__", "__dir__")
 # Methods that only show objects to people.
 _SHOWING = ("__repr__",)
+# What a `__getattr__` calls that only says which name was probably meant.
+_HINT = "no_attribute"
+# Conditions that are false on every device: there are no processes to fork.
+_FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')")
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
 def strip(trees: list[ast.Module], *, small: bool = False) -> None:
     """Remove what a device does not need from these modules, which are all that it has.
 
-    small: also remove the methods that only show objects to people
+    small: also remove the methods that only show objects to people, and take the fields of records
+    from their `__dict__`, so that they need no `__slots__`
     """
-    remover = _Remover(_UNUSED + _SHOWING if small else _UNUSED)
+    remover = _Remover(_UNUSED + _SHOWING if small else _UNUSED, hints=not small)
     for tree in trees:
         remover.visit(tree)
+        if small:
+            _FieldsByDict().visit(tree)
     stripper = _Stripper(_slot_readers(trees))
     for tree in trees:
         stripper.visit(tree)
@@ -53,17 +60,52 @@ def _reads_slots(node: ast.ClassDef) -> bool:
 
 
 class _Remover(ast.NodeTransformer):
-    """Removes methods."""
+    """Removes methods by name, and those that give hints."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], *, hints: bool) -> None:
         self._names = names
+        self._hints = hints
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
-        return None if node.name in self._names else node
+        return None if node.name in self._names or self._is_hint(node) else node
+
+    def _is_hint(self, node: ast.FunctionDef) -> bool:
+        return (
+            not self._hints
+            and node.name == "__getattr__"
+            and any(isinstance(each, ast.Name) and each.id == _HINT for each in ast.walk(node))
+        )
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self.generic_visit(node)
         node.body = node.body or [ast.Pass()]
+        return node
+
+
+class _FieldsByDict(ast.NodeTransformer):
+    """Replaces `for name in x.__slots__` by a loop over the attributes that an object has.
+
+    The `__slots__` of a record are its attributes. Sorted they are in the same order for equal
+    objects, which the dict of MicroPython does not promise.
+    """
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        node.iter = self._replaced(node.iter)
+        return self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node.iter = self._replaced(node.iter)
+        return self.generic_visit(node)
+
+    def _replaced(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Attribute) and node.attr == "__slots__":
+            node.attr = "__dict__"
+            return ast.Call(ast.Name("sorted", ast.Load()), [node], [])
         return node
 
 
@@ -80,7 +122,7 @@ class _Stripper(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         test = ast.unparse(node.test)
-        if test == "TYPE_CHECKING":
+        if test in _FALSE:
             return node.orelse
         return node.body if test == "not TYPE_CHECKING" else node
 

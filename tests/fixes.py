@@ -134,8 +134,8 @@ CONNECTION_FIXES = [
 ADAPTER_FIXES = [
     Fix(
         "MicroPython: client.rtt() was 0 on boards, whose time.time() counts whole seconds",
-        "natsproto/adapters/micropython.py",
-        (("if self._fine_clock is None and _ticks_us is not None:", "if False:"),),
+        "natsproto/adapters/micropython/port.py",
+        (("if self._fine_clock is None and ticks_us is not None:", "if False:"),),
         ("tests/adapters/test_micropython.py::test_short_times_are_measured_in_microseconds",),
         "assert ",
     ),

@@ -85,7 +85,7 @@ def test_the_defaults_are_those_of_a_device():
 def test_short_times_are_measured_in_microseconds(monkeypatch):
     """time.time() of boards counts whole seconds, so a round trip would take none."""
     micros = [7_000_000]
-    monkeypatch.setattr(micropython, "_ticks_us", lambda: micros[0])
+    monkeypatch.setattr(micropython.port, "ticks_us", lambda: micros[0])
     port = MicroPythonPort(make_connection("nats://127.0.0.1:1", {}), StreamTransport)
     began = port.ticks()
     micros[0] += 250
@@ -194,7 +194,7 @@ def test_a_lack_of_memory_in_the_transport(server, method):
 
 def test_a_long_sleep_is_cut(server, monkeypatch):
     """A counter that wraps has to be read in time."""
-    monkeypatch.setattr(micropython, "_LONGEST_SLEEP", 0.01)
+    monkeypatch.setattr(micropython.port, "_LONGEST_SLEEP", 0.01)
     slept = []
     sleep = asyncio.sleep
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 
 import pytest
@@ -18,6 +19,7 @@ from embedded.build import (
     version,
 )
 from embedded.strip import strip
+from natsproto.wire.record import Record
 from tests.core import MODULES, name
 
 
@@ -33,12 +35,15 @@ def test_the_whole_core_is_there_except_what_blocks():
     prefixes = ("natsproto/blocking.py", "jetstream/blocking/", "jetstream/tools/")
     assert all(path.startswith(prefixes) for path in left_out)
     adapters = [path for path in device_files() if path not in core]
-    assert [path.rpartition("/")[2] for path in adapters] == [
+    assert [path.removeprefix("natsproto/adapters/") for path in adapters] == [
         "__init__.py",
         "_options.py",
         "driver.py",
         "logs.py",
-        "micropython.py",
+        "micropython/__init__.py",
+        "micropython/clock.py",
+        "micropython/port.py",
+        "micropython/transport.py",
     ]
 
 
@@ -63,6 +68,7 @@ def test_the_whole_core_is_there_except_what_blocks():
         ("f = Fields('a', TEXT, 'About it.')", "f = Fields('a', TEXT, 'About it.')"),
         ("def f(a: int=1, *b: str) -> bool:\n    return a", "def f(a=1, *b):\n    return a"),
         ("if x:\n    assert y", "if x:\n    pass"),
+        ("if hasattr(os, 'register_at_fork'):\n    x = 1\nelse:\n    x = 2", "x = 2"),
     ],
 )
 def test_strip(source, stripped):
@@ -78,6 +84,45 @@ def stripped_source(source: str, *others: str) -> str:
     trees = [ast.parse(text) for text in (source, *others)]
     strip(trees)
     return ast.unparse(ast.fix_missing_locations(trees[0]))
+
+
+HINT = "class A:\n    def __getattr__(self, name):\n        raise no_attribute(self, name)"
+OTHER = "class A:\n\n    def __getattr__(self, name):\n        return 0"
+SMALL = [  # source, the source in a build for a program
+    ("class A:\n    def __repr__(self):\n        return 'A'", "class A:\n    pass"),
+    (HINT, "class A:\n    pass"),
+    (OTHER, OTHER),
+    (
+        "class A:\n    def f(self):\n        return [n for n in self.__slots__]",
+        "class A:\n\n    def f(self):\n        return [n for n in sorted(self.__dict__)]",
+    ),
+    ("for n in x.__slots__:\n    print(n)", "for n in sorted(x.__dict__):\n    print(n)"),
+    ("y = x.__slots__[1:]", "y = x.__slots__[1:]"),
+]
+
+
+@pytest.mark.parametrize(("source", "stripped"), SMALL)
+def test_strip_for_a_program(source, stripped):
+    tree = ast.parse(source)
+    strip([tree], small=True)
+    assert ast.unparse(ast.fix_missing_locations(tree)) == stripped
+
+
+def test_the_slots_of_a_record_are_its_attributes():
+    """A build for a program reads the attributes instead."""
+    for path in device_files():
+        if not path.startswith("natsproto/adapters/"):
+            importlib.import_module(path[:-3].replace("/", ".").removesuffix(".__init__"))
+    records = subclasses(Record)
+    assert len(records) > 50
+    for record in records:
+        slots = [name for each in record.__mro__ for name in each.__dict__.get("__slots__", ())]
+        assert sorted(record.__slots__) == sorted(slots) or record._fields is not Record._fields
+
+
+def subclasses(record: type[Record]) -> set[type[Record]]:
+    found = set(record.__subclasses__())
+    return found.union(*map(subclasses, found))
 
 
 def test_classes_that_read_their_slots_keep_them():
@@ -103,6 +148,9 @@ def test_the_whole_build_keeps_the_functions(path):
     assert functions(SOURCES[path]) == functions(without_type_checking(source))
 
 
+FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')")
+
+
 def functions(source: str) -> list[tuple[str, list[str]]]:
     return sorted(
         (node.name, [arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)])
@@ -113,10 +161,10 @@ def functions(source: str) -> list[tuple[str, list[str]]]:
 
 
 def without_type_checking(source: str) -> str:
-    """Return the source as Python executes it: TYPE_CHECKING is False."""
+    """Return the source as MicroPython executes it: TYPE_CHECKING is False, nothing forks."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and ast.unparse(node.test) in FALSE:
             node.body = [ast.Pass()]
     return ast.unparse(tree)
 

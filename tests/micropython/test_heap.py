@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from embedded.build import build
+from embedded.firmware import NAMES as FIRMWARE
 from jetstream.blocking import JetStream
 from natsproto.adapters.blocking import connect
 from tests.core import ROOT
@@ -27,10 +28,10 @@ PAGE = ROOT / "docs/embedding.md"
 # Modules of MicroPython itself, which count for none of the programs.
 RUNTIME = "import asyncio, binascii, collections, gc, hashlib, heapq, json, os, struct, sys, time"
 LIMITS = [  # program, modules, KiB, KiB if built for this program
-    ("wire", 12, 34, 19),
-    ("messages", 43, 125, 94),
-    ("pull", 80, 219, 150),
-    ("buckets", 122, 356, 257),
+    ("wire", 12, 34, 17),
+    ("messages", 46, 125, 85),
+    ("pull", 83, 219, 140),
+    ("buckets", 125, 356, 241),
 ]
 ABSENT = {  # what a program must not load, although others do
     "messages": {"natsproto.auth", "natsproto.hints", "natsproto.websocket", "jetstream"},
@@ -95,6 +96,13 @@ def test_the_heap_of_a_build_for_one_program(micropython, tmp_path, url, program
     build(tmp_path, source_of(program))
     modules = loaded_by(micropython, tmp_path, url, program)
     check_heap(micropython, tmp_path, modules, limit)
+
+
+def test_the_firmware_contains_the_names_that_cost_nothing(micropython, tmp_path):
+    mentioned = "; ".join(f"__name__.{name}" for name in [*FIRMWARE, "not_there"])
+    code = f"import micropython\nif not __name__: {mentioned}\nmicropython.qstr_info(1)"
+    printed = run(["node", HERE / "run.mjs", micropython, tmp_path, code])
+    assert re.findall(r"Q\((\w+)\)", printed) == ["not_there"]
 
 
 def test_the_page_has_these_limits():

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from embedded.build import device_files
 from tests.core import MODULES, ROOT, SIMULATION, dotted, name
 from tests.micropython.runner import count, run
 
 HERE = Path(__file__).parent
 # They do I/O, so they are not the core, but devices need them.
-FILES = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
-DRIVER = [ROOT / "natsproto/adapters" / name for name in FILES]
+DRIVER = [ROOT / path for path in device_files() if path.startswith("natsproto/adapters/")]
 PEERS = {"<": "server", ">": "client"}
 
 PARTS = [  # function of checks/rows.py, and the minimum number of checks

@@ -1,248 +1,38 @@
-"""MicroPython's asyncio: `async with connect(...) as client`, or `await connect(...)`.
+"""Runs a connection in tasks of MicroPython's asyncio.
 
 A link is one transport with two tasks: one opens it and reads, the other writes. One more task
-sleeps until the next deadline. docs/embedding.md says how to put all of this on a device.
+sleeps until the next deadline.
 
-The limits are those of a device (SMALL). Running out of memory is treated as the loss of the
-transport: its buffers are freed, and the client connects again.
-
-The bytes move through a transport, an object with the methods of SocketTransport. `connect` takes
-another class for it, for example for the WebSocket of the host that runs MicroPython in a browser.
+Running out of memory is treated as the loss of the transport: its buffers are freed, and the client
+connects again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import time
 
-from natsproto.client import leave
+from natsproto.adapters.driver import TRANSPORT_ERRORS, Driver
 from natsproto.connection.states import CLOSED, NEW, WAITING
 
-from .driver import (
-    CANCEL_GRACE,
-    TRANSPORT_ERRORS,
-    Driver,
-    SystemRng,
-    make_connection,
-    open_client,
-)
+from .clock import Clock, ticks_us
+from .transport import READ_SIZE
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Generator
-    from typing import Any, Protocol
+    from collections.abc import Callable
 
-    from typing_extensions import Unpack
-
-    from natsproto.client import Client
+    from natsproto.adapters.driver import Worker
     from natsproto.connection import Connection
     from natsproto.connection.effects import Dial, StartTls
-    from natsproto.connection.servers import Rng
     from natsproto.connection.waitable import Reports, Waitable
-    from natsproto.options import OptionsDict, ServersLike
 
-    from .driver import Worker
-
-    class Transport(Protocol):
-        """What `connect` needs of a transport; each attempt to connect makes a new one."""
-
-        async def open(self, host: str, port: int) -> None:
-            """Connect, or raise OSError or ValueError."""
-            ...
-
-        def start_tls(self, context: Any, hostname: str) -> None:
-            """Continue with TLS, and check the certificate against this name."""
-            ...
-
-        async def read(self, size: int) -> bytes:
-            """Wait for data and return at most about `size` bytes; b"" at the end."""
-            ...
-
-        async def write(self, data: bytes) -> None:
-            """Write all the data."""
-            ...
-
-        def close(self) -> None:
-            """Close at once; it may be open, closed, or not open yet."""
-            ...
-
-
-__all__ = ["READ_SIZE", "SMALL", "Clock", "SocketTransport", "connect", "tls_context"]
-
-#: How many bytes to read at a time.
-READ_SIZE = 1024
-#: The options whose defaults differ from those of other adapters: a device has little memory, and
-#: no operator who restarts it.
-SMALL: dict[str, Any] = {
-    "max_bytes": 16 * 1024,
-    "max_msgs": 64,
-    "max_pending_out": 8 * 1024,
-    "max_reconnects": -1,
-}
+    from .transport import Transport
 
 # The longest sleep, in seconds: the counter of milliseconds wraps after 12 days on most boards, and
 # half of that must not pass between two looks at it.
 _LONGEST_SLEEP = 3600.0
-_IPPROTO_TCP = 6
-_TCP_NODELAY = 1
 _FAILURES = TRANSPORT_ERRORS + (MemoryError,)
-
-
-def connect(
-    servers: ServersLike = "nats://127.0.0.1:4222",
-    *,
-    transport: Callable[[], Transport] | None = None,
-    rng: Rng | None = None,
-    **options: Unpack[OptionsDict],
-) -> Connecting:
-    """Connect: `async with connect(...) as client`, or `client = await connect(...)`.
-
-    The options are those of the other adapters, with the smaller defaults of SMALL. `tls` is an
-    ssl.SSLContext, for example of `tls_context`.
-
-    transport: a class to use instead of SocketTransport
-    rng: random numbers, where the port of MicroPython has no os.urandom; see driver.SystemRng
-
-    Raises ConnectFailed if no server can be reached, and AuthorizationFailed if the credentials are
-    rejected.
-    """
-    chosen: dict[str, Any] = dict(SMALL)
-    chosen.update(options)
-    connection = make_connection(servers, chosen, rng=SystemRng() if rng is None else rng)
-    return Connecting(connection, SocketTransport if transport is None else transport)
-
-
-class Connecting:
-    """The result of `connect`: await it, or use it as an asynchronous context manager."""
-
-    def __init__(self, connection: Connection, transport: Callable[[], Transport]) -> None:
-        self._connection = connection
-        self._transport = transport
-
-    async def _open(self) -> Client:
-        port = MicroPythonPort(self._connection, self._transport)
-        return await open_client(self._connection, port)
-
-    def __await__(self) -> Generator[object, None, Client]:
-        return self._open().__await__()
-
-    def __iter__(self) -> Any:
-        return self._open()  # MicroPython's `await` iterates; its coroutines are generators
-
-    async def __aenter__(self) -> Client:
-        self._client = await self._open()
-        return self._client
-
-    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        canceled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await leave(self._client, kind, CANCEL_GRACE if canceled else None)
-
-
-class Clock:
-    """The seconds since its creation, by a counter of milliseconds that wraps.
-
-    The time starts at 0 for each client, because a float of 32 bits, as many boards have it,
-    resolves 1/16 s after 12 days and 2 s after a year. `ticks_ms` may be another counter, with
-    `per_second` ticks.
-    """
-
-    def __init__(
-        self,
-        ticks_ms: Callable[[], int] | None = None,
-        ticks_diff: Callable[[int, int], int] | None = None,
-        per_second: int = 1000,
-    ) -> None:
-        self._ticks_ms = _ticks_ms if ticks_ms is None else ticks_ms
-        self._ticks_diff = _ticks_diff if ticks_diff is None else ticks_diff
-        self._per_second = per_second
-        self._last = self._ticks_ms()
-        self._passed = 0  # milliseconds; an integer, which is exact on every board
-
-    def now(self) -> float:
-        """Return the time; to be called at least once in half a period of the counter."""
-        ticks = self._ticks_ms()
-        self._passed += self._ticks_diff(ticks, self._last)
-        self._last = ticks
-        return self._passed / self._per_second
-
-
-def _monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
-
-
-def _difference(end: int, start: int) -> int:
-    return end - start
-
-
-# CPython, on which the conformance suite runs this adapter, has neither.
-_ticks_ms: Callable[[], int] = getattr(time, "ticks_ms", _monotonic_ms)
-_ticks_diff: Callable[[int, int], int] = getattr(time, "ticks_diff", _difference)
-_ticks_us: Callable[[], int] | None = getattr(time, "ticks_us", None)
-
-
-def tls_context(authority: bytes) -> ssl.SSLContext:
-    """Return a context for `tls` that accepts only servers certified by this authority.
-
-    `authority` is its certificate, as PEM or DER. A context that a program makes by itself does not
-    verify anything on MicroPython until its `verify_mode` is set.
-    """
-    import ssl
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=authority)
-    return context
-
-
-class SocketTransport:
-    """A TCP connection, with TLS if need be, by MicroPython's asyncio."""
-
-    def __init__(self) -> None:
-        self._stream: Any = None
-        self._early: bytes | None = None  # data that came while the TLS handshake began
-
-    async def open(self, host: str, port: int) -> None:
-        """Connect. MicroPython resolves names without letting other tasks run."""
-        self._stream, _ = await asyncio.open_connection(host, port)
-        # Otherwise a PUB waits for the acknowledgment of the SUB before it: 40 ms and more.
-        self._stream.s.setsockopt(_IPPROTO_TCP, _TCP_NODELAY, 1)
-
-    def start_tls(self, context: Any, hostname: str) -> None:
-        """Wrap the socket, and begin the handshake; reads and writes complete it.
-
-        Nothing that is written leaves the device before the certificate is verified.
-        """
-        if context is None or context is True:
-            raise ValueError("no certificate authority is known: pass tls=tls_context(...)")
-        sock = context.wrap_socket(
-            self._stream.s, server_hostname=hostname, do_handshake_on_connect=False
-        )
-        sock.setblocking(False)
-        streams: Any = asyncio  # on CPython, a reader has other arguments
-        self._stream = streams.StreamReader(sock)
-        # The stream would wait for the server, and the server waits for the client's hello.
-        self._early = sock.read(READ_SIZE)
-
-    async def read(self, size: int) -> bytes:
-        """Wait for data; b"" at the end."""
-        early, self._early = self._early, None
-        if early is not None:
-            return early
-        data: bytes = await self._stream.read(size)
-        return data
-
-    async def write(self, data: bytes) -> None:
-        """Write all the data."""
-        self._stream.write(data)
-        await self._stream.drain()
-
-    def close(self) -> None:
-        """Close the socket, if there is one."""
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.s.close()  # closing the stream does nothing
 
 
 class Link:
@@ -336,8 +126,8 @@ class MicroPythonPort(Driver):
     def ticks(self) -> float:
         """Return seconds from any origin, to measure short times with: in microseconds."""
         # time.time() of boards with 32-bit floats counts whole seconds.
-        if self._fine_clock is None and _ticks_us is not None:
-            self._fine_clock = Clock(_ticks_us, per_second=1_000_000)
+        if self._fine_clock is None and ticks_us is not None:
+            self._fine_clock = Clock(ticks_us, per_second=1_000_000)
         return super().ticks() if self._fine_clock is None else self._fine_clock.now()
 
     # Outputs
