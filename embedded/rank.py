@@ -23,7 +23,9 @@ def rank(tree: ast.Module) -> None:
     if len(counter.names) <= _FIRST:
         return
     most: ast.expr = ast.Name("__name__", ast.Load())
-    for name, _ in counter.names.most_common(_FIRST):
+    # By name if the counts are equal: every build must be the same.
+    by_count = sorted(counter.names, key=lambda name: (-counter.names[name], name))
+    for name in by_count[:_FIRST]:
         if name.isidentifier():
             most = ast.Attribute(most, name, ast.Load())
     never = ast.UnaryOp(ast.Not(), ast.Name("__name__", ast.Load()))

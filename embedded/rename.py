@@ -152,7 +152,8 @@ class _Census(ScopedTransformer):
 
 def _by_count(counts: Counter[str], names: set[str]) -> list[str]:
     """Return these names, as far as they are counted, the most frequent ones first."""
-    return [name for name, _ in counts.most_common() if name in names]
+    # By name if the counts are equal: every build must be the same.
+    return sorted(names & counts.keys(), key=lambda name: (-counts[name], name))
 
 
 def _shown(trees: list[ast.Module]) -> set[str]:

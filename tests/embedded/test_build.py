@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -201,3 +204,18 @@ def test_texts_can_be_frozen(path):
     for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node.value.encode("utf-8")
+
+
+def test_every_build_is_the_same(tmp_path):
+    """Whatever the order of sets, which differs from one process to the next."""
+    program = tmp_path / "main.py"
+    program.write_text("from natsproto.adapters.micropython import connect\n")
+    builds: list[dict[str, bytes]] = []
+    for seed in ("1", "2"):
+        output = tmp_path / seed
+        command = [sys.executable, "-m", "embedded.build", output, "--program", program]
+        subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, check=True)
+        paths = [path for path in output.rglob("*") if path.is_file()]
+        builds.append({str(path.relative_to(output)): path.read_bytes() for path in paths})
+    assert builds[0] == builds[1]
+    assert len(builds[0]) > 5
