@@ -585,15 +585,18 @@ SPARK_FIXES = [
     ),
     Fix(
         "messages that are removed after they were read are reported as lost",
-        "jetstream/spark/pull.py",
+        "jetstream/spark/loss.py",
         (
             (
-                "                watch.requested()\n",
-                "",
+                "            last = max(last, self._part.end - 1)",
+                "            pass",
             ),
         ),
-        ("tests/spark/test_planning.py::test_messages_that_are_removed_between_two_pulls",),
-        "Regex pattern did not match",
+        (
+            "tests/spark/test_planning.py"
+            "::test_messages_that_are_removed_after_the_last_one_was_read",
+        ),
+        "were removed",
     ),
     Fix(
         "the tasks of a filter have no messages but one",

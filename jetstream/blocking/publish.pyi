@@ -147,7 +147,8 @@ class FastBatch:
     def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> int:
         """Add a message, with the options of JetStream.publish; return its number, from 1.
 
-        Wait while too many messages are unacknowledged, and for the answer to the first one.
+        Wait while too many messages are unacknowledged, and for the answer to the first one, which
+        is sent again while the stream has no leader.
         """
         ...
 

@@ -171,7 +171,7 @@ def test_settings_that_are_not_set_are_left_out(run, orders):
     assert {"  max_msgs: unlimited", "  messages: 3", "  num_deleted: 0"} <= set(stream)
     consumer = run("consumer", "info", orders, "c").out.splitlines()
     assert {"  max_deliver: 3", "  ack_wait: 30s", "num_ack_pending: 0"} <= set(consumer)
-    empty = ("0.0", ": 0s", "total: 0", "max_age", "max_batch", "idle_heartbeat", "reset_seq")
+    empty = (": 0.0", ": 0s", "total: 0", "max_age", "max_batch", "idle_heartbeat", "reset_seq")
     assert [line for line in stream + consumer if any(each in line for each in empty)] == []
 
 

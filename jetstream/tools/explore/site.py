@@ -52,11 +52,10 @@ _LEFT_OUT = (
 _ADAPTERS = "natsproto/adapters/"
 _PAGE_ADAPTERS = (
     "__init__.py",
-    "_connection.py",
     "_options.py",
     "driver.py",
     "logs.py",
-    "micropython.py",
+    "micropython/",
 )
 # Of the two `testing` rooms, the page needs the simulation.
 _TESTING = re.compile(r"(natsproto|jetstream)/testing/(?!sim/|__init__)")
@@ -95,8 +94,9 @@ def read_sources() -> Iterator[tuple[str, str]]:
     for package in ("natsproto", "jetstream"):
         for path in sorted((ROOT / package).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            adapter = name.startswith(_ADAPTERS) and path.name not in _PAGE_ADAPTERS
-            if not adapter and not name.startswith(_LEFT_OUT) and not _TESTING.match(name):
+            adapter = name.startswith(_ADAPTERS)
+            used = name.removeprefix(_ADAPTERS).startswith(_PAGE_ADAPTERS) or not adapter
+            if used and not name.startswith(_LEFT_OUT) and not _TESTING.match(name):
                 yield name, path.read_text(encoding="utf-8")
 
 

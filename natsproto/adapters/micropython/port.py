@@ -133,7 +133,7 @@ class MicroPythonPort(Driver):
     # Outputs
 
     def pump(self) -> None:
-        """Carry out what the connection wants; without memory for it, drop the transport."""
+        """Apply the effects of the connection; without memory for them, drop the transport."""
         try:
             super().pump()
         except MemoryError as error:
@@ -152,7 +152,7 @@ class MicroPythonPort(Driver):
         self.link = Link(self, self._make_transport(), effect)
 
     def start_tls(self, effect: StartTls) -> None:
-        """Have the reader of the link start TLS before it reads on."""
+        """Start TLS in the reader of the link, before it reads on."""
         assert self.link is not None
         self.link.tls_name = effect.hostname
 
@@ -163,7 +163,7 @@ class MicroPythonPort(Driver):
             link.close()
 
     def send(self) -> None:
-        """Hand over what there is to send, if everything before it is written."""
+        """Pass on what there is to send, if everything before it is written."""
         link = self.link
         if link is not None and link.writable:
             pieces = self.connection.data_to_send()
@@ -222,7 +222,7 @@ class MicroPythonPort(Driver):
                 waitable.waiters.remove(wake)
 
     async def checkpoint(self) -> None:
-        """Let other tasks run when the turn is over."""
+        """Yield to other tasks when the turn is over."""
         if self.turn_is_over():
             await asyncio.sleep(0)
 
@@ -244,7 +244,7 @@ class MicroPythonPort(Driver):
             raise failure
 
     def flush_soon(self) -> None:
-        """Carry out what the connection wants, at once."""
+        """Apply the effects of the connection at once."""
         self.pump()
 
     async def aclose(self) -> None:
