@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import datetime
 import json
 import os
@@ -156,13 +155,16 @@ class Edits(ast.NodeTransformer):
 
 def mutants(path: Path) -> Iterator[Mutant]:
     """Yield every mutant of a module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    before = ast.unparse(tree).splitlines()
     counting = Edits(-1)
-    counting.visit(copy.deepcopy(tree))
+    counting.visit(ast.parse(source))
     for number in range(counting.count):
         edit = Edits(number)
-        text = ast.unparse(ast.fix_missing_locations(edit.visit(copy.deepcopy(tree))))
-        line = _shown(ast.unparse(tree).splitlines(), text.splitlines())
+        # Parsing it again takes a third of the time of a deep copy.
+        text = ast.unparse(ast.fix_missing_locations(edit.visit(ast.parse(source))))
+        line = _shown(before, text.splitlines())
         yield Mutant(name(path), edit.line, _place(tree, edit.line), line, text)
 
 

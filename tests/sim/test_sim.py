@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from tests.progress import Progress
 from tests.sim.__main__ import main
 from tests.sim.modes import MODES, NEW_MODES, OLD_MODES
 from tests.sim.runs import attempt, failure, kept_seeds, minimize, search, trace_of
@@ -100,7 +101,8 @@ def test_a_run_that_holds(monkeypatch, capsys):
 
 def test_a_run_continues_where_the_last_one_ended(monkeypatch, capsys, tmp_path):
     path = tmp_path / "record.json"
-    monkeypatch.setattr("tests.sim.__main__.STEP", 2)
+    # Not by the names of modules: the tests of mutants load them again.
+    monkeypatch.setitem(main.__globals__, "STEP", 2)
 
     def run(count):
         arguments = ["--mode", "consume", "--mode", "next", "--count", str(count), "--jobs", "1"]
@@ -118,13 +120,13 @@ def test_a_run_continues_where_the_last_one_ended(monkeypatch, capsys, tmp_path)
         "from 4: next: 1",
     ]
     # The library has changed.
-    monkeypatch.setattr("tests.progress.fingerprint", lambda: "another")
+    monkeypatch.setitem(Progress.__init__.__globals__, "fingerprint", lambda: "another")
     assert run(2) == ["from 0: consume: 2", "from 0: next: 2"]
 
 
 def test_a_failure_is_not_recorded(broken, monkeypatch, capsys, tmp_path):
     path = tmp_path / "record.json"
-    monkeypatch.setattr("tests.sim.__main__.STEP", broken + 1)
+    monkeypatch.setitem(main.__globals__, "STEP", broken + 1)
     arguments = ["--mode", "consume", "--count", "2000", "--jobs", "1", "--record", str(path)]
     monkeypatch.setattr("sys.argv", ["sim", *arguments])
     assert main() == 1
