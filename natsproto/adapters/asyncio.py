@@ -113,7 +113,8 @@ class AsyncioPort(Driver):
     def wake(self, waiters: list[Waiter]) -> None:
         """Run the waiting callers: after a read at once, otherwise in the next turn."""
         if self._reading:
-            self._runnable = waiters
+            # Perhaps not the first ones: a logging handler that publishes pumps within a pump.
+            self._runnable += waiters
         else:
             self._run_soon(waiters)
 

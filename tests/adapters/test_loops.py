@@ -403,6 +403,28 @@ def test_a_task_that_reports_a_read_is_not_interrupted(server):
     asyncio.run(main())
 
 
+def test_callers_that_are_woken_at_two_times_in_a_read(server):
+    """A pump may run within another one, as when a logging handler publishes."""
+
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            takers = Takers(client)
+            await takers.start(nothing, nothing)
+            port = client.session.port
+            wake = port.wake
+
+            def wake_one_at_a_time(waiters):
+                for waiter in waiters:
+                    wake([waiter])
+
+            port.wake = wake_one_at_a_time
+            asyncio.get_running_loop().call_soon(takers.receive)
+            await asyncio.wait_for(asyncio.gather(*takers.tasks), 10)
+            assert takers.noted == ["a1", "a2", "end of the read"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("within_task", [False, True])
 def test_a_caller_that_is_canceled_after_it_was_woken(server, within_task):
     """By another one that the same read has woken; its message stays in the queue."""
