@@ -83,8 +83,8 @@ class Wakeup:
 
     def delete(self, js: JetStream) -> None:
         """Delete the consumers, as far as that is possible: the query has ended."""
-        with contextlib.suppress(NatsError):
-            for name, wait in list(self._waits.items()):
+        for name, wait in list(self._waits.items()):
+            with contextlib.suppress(NatsError):
                 js.delete_consumer(name, wait.consumer)
 
     def _terminate(self) -> None:
