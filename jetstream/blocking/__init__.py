@@ -13,7 +13,7 @@ from jetstream.streams import stream as _stream
 from natsproto.blocking import Client
 from natsproto.errors import InvalidValue
 from natsproto.hints import no_attribute
-from natsproto.lazy import lazy_names
+from natsproto.lazy import lazy_hints, lazy_names
 from natsproto.port import blocking, blocking_to, locked_to
 from natsproto.wire.text import shorten
 
@@ -174,6 +174,9 @@ class BoundConsumer:
     consume = locked_to(Messages, _consumer.BoundConsumer.consume)
     dead_letters = blocking_to(_letters, _consumer.BoundConsumer.dead_letters)
 
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.hints", "CONSUMER")
+
     def __repr__(self) -> str:
         return repr(self.inner)
 
@@ -236,6 +239,9 @@ class Stream:
     resume_consumer = blocking(_stream.Stream.resume_consumer)
     reset_consumer = blocking(_stream.Stream.reset_consumer)
     unpin_consumer = blocking(_stream.Stream.unpin_consumer)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.hints", "STREAM")
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from jetstream.push.api import HINTS
+from natsproto.lazy import add_hints
+
 from .pull import Iteration, MachineEvents
 
 TYPE_CHECKING: bool = False
@@ -41,6 +44,9 @@ class PushMessages(Iteration):
     def unsubscribe(self) -> None:
         """End the subscription now; messages that were not taken are discarded."""
         self.stop()
+
+
+add_hints(PushMessages, "jetstream.api.hints", "PUSH_SUBSCRIPTION", HINTS)
 
 
 class PushEvents(MachineEvents):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream import JetStream, blocking
+from jetstream import JetStream, JsMsg, KeyValue, ObjectStore, PullSubscription, blocking
 from jetstream.api import hints
+from jetstream.api.metadata import Metadata
+from jetstream.push.api import PushMessages
+from jetstream.streams.consumer import Consumer
+from jetstream.streams.stream import Stream
 from natsproto.errors import InvalidValue
 from tests.jetstream.support import Stage
 
@@ -21,6 +25,31 @@ def test_a_name_of_nats_py_is_answered_with_a_hint(kind):
         text = "'JetStream' object has no attribute '%s'; %s" % (name, hint)
         assert str(caught.value) == text
     assert not hasattr(js, "nothing")
+
+
+CLASSES = [  # the table, the classes that answer with its hints
+    (hints.STREAM, Stream, blocking.Stream),
+    (hints.CONSUMER, Consumer, blocking.Consumer),
+    (hints.MESSAGE, JsMsg, blocking.JsMsg),
+    (hints.METADATA, Metadata),
+    (hints.PULL_SUBSCRIPTION, PullSubscription, blocking.PullSubscription),
+    (hints.PUSH_SUBSCRIPTION, PushMessages, blocking.PushMessages),
+    (hints.KEY_VALUE, KeyValue, blocking.KeyValue),
+    (hints.OBJECT_STORE, ObjectStore, blocking.ObjectStore),
+]
+
+
+@pytest.mark.rule("D-HINT-1")
+@pytest.mark.parametrize(
+    ("table", "kind"), [(table, kind) for table, *kinds in CLASSES for kind in kinds]
+)
+def test_every_class_answers_with_its_hints(table, kind):
+    made = kind.__new__(kind)
+    for name, hint in table.items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(made, name)
+        text = "%r object has no attribute %r; %s" % (kind.__name__, name, hint)
+        assert str(caught.value) == text
 
 
 KEYWORDS = [  # the table, a call with such a keyword
