@@ -7,6 +7,7 @@ raises AttributeError with a hint. docs/nats-py.md promises it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any
 
 import pytest
@@ -16,9 +17,11 @@ import natsproto
 from jetstream import blocking
 from jetstream.api.metadata import Metadata
 from jetstream.push.api import PushMessages
+from natsproto import hints
 from natsproto.blocking import Client as BlockingClient
 from natsproto.blocking import Subscription as BlockingSubscription
 from natsproto.lazy import HINT
+from natsproto.options import Options
 
 pytest.importorskip("nats")
 
@@ -74,3 +77,11 @@ def is_hint(ours: Any, name: str) -> bool:
     """Whether the class has this name only to raise the error with the hint."""
     found = getattr(ours, name)
     return isinstance(found, property) and found.__doc__ == HINT
+
+
+@pytest.mark.rule("D-HINT-1")
+def test_every_option_of_nats_py_exists_or_has_a_hint():
+    known = {*inspect.signature(Options).parameters, *hints.OPTIONS}
+    assert [name for name in inspect.signature(Client.connect).parameters if name not in known] == [
+        "self"
+    ]
