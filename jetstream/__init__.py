@@ -313,7 +313,7 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept every name
     def __getattr__(name: str) -> object:
         # Modules are found as well, as in `except jetstream.errors.StreamNotFound`; on MicroPython
         # `from . import api` asks here before it looks for a file.
-        from natsproto.lazy import find_home, no_name
+        from natsproto.lazy import find_home
 
         home = "natsproto" if name == "__version__" else find_home(_HOMES, name)
         module = home if home == "natsproto" else "jetstream." + (home or name)
@@ -324,7 +324,11 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept every name
 
             if isinstance(error, MissingExtra):
                 raise  # it says what to install
-            raise no_name("jetstream", name) from error
+            if name == "connect":
+                from natsproto.hints import no_connect
+
+                raise no_connect("jetstream") from None
+            raise AttributeError("module 'jetstream' has no attribute %r" % name) from error
         if home:
             found = getattr(found, name)
         globals()[name] = found

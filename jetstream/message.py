@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from natsproto.durations import check_seconds
 from natsproto.errors import InvalidSubject, InvalidValue
-from natsproto.lazy import add_hints
+from natsproto.hinting import add_hints
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 from natsproto.wire.versions import has_version
@@ -194,8 +194,12 @@ class JsMsg:
         return "JsMsg(subject=%s, data=%s, reply=%s)" % fields
 
 
-HINTS = "header respond is_acked double_ack nak_with_delay term_with_reason"
-add_hints(JsMsg, "jetstream.api.hints", "MESSAGE", HINTS)
+add_hints(
+    JsMsg,
+    "jetstream.api.attributes",
+    "MESSAGE",
+    "header respond is_acked double_ack nak_with_delay term_with_reason",
+)
 
 
 def _ack_subject(msg: Msg) -> bytes:

@@ -29,8 +29,6 @@ CLIENT = {
     "publish_msg": "use client.publish(subject, data, headers=...)",
     "request_msg": "use client.request(subject, data, headers=...)",
     "queue_subscribe": "use client.subscribe(subject, queue=...)",
-    "key_value": _JETSTREAM,
-    "object_store": _JETSTREAM,
     "add_service": "use jetstream.services.add_service(client, ...)",
     "connected_server_version": "use client.info.version",
     "max_payload": "use client.info.max_payload",
@@ -121,3 +119,14 @@ def not_entered(connecting: object, name: str) -> object:
     """Raise AttributeError: the `__getattr__` of the result of `connect` (D-HINT-1)."""
     text = "%r object has no attribute %r; it is not the client yet: %s"
     raise AttributeError(text % (type(connecting).__name__, name, ENTER))
+
+
+def no_connect(package: str) -> ImportError:
+    """Return the error for `connect` of a package, which users of nats-py look for (D-HINT-1).
+
+    Not AttributeError, whose text `from package import connect` would hide.
+    """
+    return ImportError(
+        "%s has no connect: each runtime has its own. Import it from natsproto.adapters.asyncio,"
+        " .trio, .anyio, .threads or .blocking" % package
+    )

@@ -20,6 +20,7 @@ from tests.test_law import CORE, imports_of
 ORDER = [
     "natsproto.version",
     "natsproto.hints",
+    "natsproto.hinting",
     "natsproto.lazy",
     "natsproto.wire.text",
     "natsproto.wire.record",

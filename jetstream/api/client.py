@@ -34,14 +34,9 @@ def session_of(client: Client) -> Session:
     """Return the session of an async client; raise InvalidValue for any other object."""
     session: Session | None = getattr(client, "session", None)
     if session is None:
-        if hasattr(client, "__aenter__"):
-            from natsproto.hints import ENTER  # D-HINT-1
+        from .hints import not_a_client
 
-            raise InvalidValue("client is not connected yet; %s" % ENTER)
-        raise InvalidValue(
-            "client is not asynchronous: %s; with a client of natsproto.adapters.blocking or"
-            " .threads use jetstream.blocking.JetStream" % shorten(client)
-        )
+        raise InvalidValue(not_a_client(client))
     return session
 
 

@@ -12,7 +12,7 @@ Machines read a part of it for every message: `read_place` and `read_consumer_se
 from __future__ import annotations
 
 from jetstream.errors import NotJetStreamMessage
-from natsproto.lazy import add_hints
+from natsproto.hinting import add_hints
 from natsproto.wire import text as _text
 from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
@@ -63,8 +63,12 @@ class Metadata(Record):
         self.pending: int = pending
 
 
-_HINTS = "sequence num_pending num_delivered timestamp"
-add_hints(Metadata, "jetstream.api.hints", "METADATA", _HINTS)
+add_hints(
+    Metadata,
+    "jetstream.api.attributes",
+    "METADATA",
+    "sequence num_pending num_delivered timestamp",
+)
 
 
 def read_metadata(reply: bytes) -> Metadata:

@@ -12,8 +12,9 @@ from jetstream.streams import consumer as _consumer
 from jetstream.streams import stream as _stream
 from natsproto.blocking import Client
 from natsproto.errors import InvalidValue
+from natsproto.hinting import lazy_hints
 from natsproto.hints import no_attribute
-from natsproto.lazy import lazy_hints, lazy_names
+from natsproto.lazy import lazy_names
 from natsproto.port import blocking, blocking_to, locked_to
 from natsproto.wire.text import shorten
 
@@ -175,7 +176,7 @@ class BoundConsumer:
     dead_letters = blocking_to(_letters, _consumer.BoundConsumer.dead_letters)
 
     if not TYPE_CHECKING:  # a type checker would accept every name
-        __getattr__ = lazy_hints("jetstream.api.hints", "CONSUMER")
+        __getattr__ = lazy_hints("jetstream.api.attributes", "CONSUMER")
 
     def __repr__(self) -> str:
         return repr(self.inner)
@@ -241,7 +242,7 @@ class Stream:
     unpin_consumer = blocking(_stream.Stream.unpin_consumer)
 
     if not TYPE_CHECKING:  # a type checker would accept every name
-        __getattr__ = lazy_hints("jetstream.api.hints", "STREAM")
+        __getattr__ = lazy_hints("jetstream.api.attributes", "STREAM")
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jetstream.push.api import HINTS
-from natsproto.lazy import add_hints
+from natsproto.hinting import add_hints
 
 from .pull import Iteration, MachineEvents
 
@@ -46,7 +45,12 @@ class PushMessages(Iteration):
         self.stop()
 
 
-add_hints(PushMessages, "jetstream.api.hints", "PUSH_SUBSCRIPTION", HINTS)
+add_hints(
+    PushMessages,
+    "jetstream.api.attributes",
+    "PUSH_SUBSCRIPTION",
+    "messages next_msg consumer_info delivered pending_msgs pending_bytes fetch subject queue",
+)
 
 
 class PushEvents(MachineEvents):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jetstream.events import PushWarning
 from jetstream.machine.iteration import Iteration, MachineEvents
 from natsproto.errors import NatsError
-from natsproto.lazy import add_hints
+from natsproto.hinting import add_hints
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -71,8 +71,12 @@ class PushMessages(Iteration):
             self._session.poke(self._push)
 
 
-HINTS = "messages next_msg consumer_info delivered pending_msgs pending_bytes fetch subject queue"
-add_hints(PushMessages, "jetstream.api.hints", "PUSH_SUBSCRIPTION", HINTS)
+add_hints(
+    PushMessages,
+    "jetstream.api.attributes",
+    "PUSH_SUBSCRIPTION",
+    "messages next_msg consumer_info delivered pending_msgs pending_bytes fetch subject queue",
+)
 
 
 class PushEvents(MachineEvents):

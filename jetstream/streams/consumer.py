@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jetstream.pull.api import Puller
 from jetstream.pull.options import check_options, default_expires
-from natsproto.lazy import lazy_hints
+from natsproto.hinting import lazy_hints
 from natsproto.wire.subjects import check_known_name
 from natsproto.wire.text import cut_middle
 
@@ -200,7 +200,7 @@ class BoundConsumer:
         return await open_dead_letters(self._api, self.stream, self.name, durable)
 
     if not TYPE_CHECKING:  # a type checker would accept every name
-        __getattr__ = lazy_hints("jetstream.api.hints", "CONSUMER")
+        __getattr__ = lazy_hints("jetstream.api.attributes", "CONSUMER")
 
     def __repr__(self) -> str:
         names = (type(self).__name__, cut_middle(self.name), cut_middle(self.stream))

@@ -28,7 +28,7 @@ from natsproto.errors import (
     PermissionDenied,
     TimeoutExpired,
 )
-from natsproto.lazy import lazy_hints
+from natsproto.hinting import lazy_hints
 from natsproto.session import check_flag
 from natsproto.wire.subjects import check_known_name
 from natsproto.wire.text import cut_middle
@@ -268,7 +268,7 @@ class PullSubscription:
         await self.unsubscribe()
 
     if not TYPE_CHECKING:  # a type checker would accept every name
-        __getattr__ = lazy_hints("jetstream.api.hints", "PULL_SUBSCRIPTION")
+        __getattr__ = lazy_hints("jetstream.api.attributes", "PULL_SUBSCRIPTION")
 
     def __repr__(self) -> str:
         names = (cut_middle(self.name), cut_middle(self.stream))

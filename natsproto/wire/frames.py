@@ -6,7 +6,7 @@ Pong.
 
 from __future__ import annotations
 
-from natsproto.lazy import add_hints
+from natsproto.hinting import add_hints
 
 from . import text as _text
 from .headers import Headers, read_status
@@ -100,8 +100,12 @@ class Msg(_Payload):
         ]
 
 
-_HINTS = "respond header metadata ack ack_sync nak term in_progress is_acked"
-add_hints(Msg, "natsproto.hints", "MESSAGE", _HINTS)
+add_hints(
+    Msg,
+    "natsproto.hints",
+    "MESSAGE",
+    "respond header metadata ack ack_sync nak term in_progress is_acked",
+)
 
 
 class Pub(_Payload):

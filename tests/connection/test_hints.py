@@ -67,6 +67,13 @@ def test_the_result_of_connect_is_not_the_client():
 
 
 @pytest.mark.rule("D-HINT-1")
+def test_a_package_without_connect():
+    error = hints.no_connect("natsproto")
+    assert type(error) is ImportError  # `from natsproto import connect` shows its text
+    assert "Import it from natsproto.adapters.asyncio, .trio" in str(error)
+
+
+@pytest.mark.rule("D-HINT-1")
 def test_a_text_with_a_hint():
     assert hints.with_hint("no option %s", "a", {"a": "use b"}) == "no option 'a'; use b"
     assert hints.with_hint("no option %s", "c", {"a": "use b"}) == "no option 'c'"

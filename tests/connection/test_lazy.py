@@ -4,7 +4,7 @@ import pytest
 
 from natsproto import errors
 from natsproto.errors import NatsError
-from natsproto.lazy import HINT, add_hints, find_home, lazy_hints, lazy_list, lazy_names, no_name
+from natsproto.lazy import find_home, lazy_list, lazy_names
 
 
 def test_a_name_is_imported_once():
@@ -31,31 +31,6 @@ def test_connect_is_in_the_adapters():
         from jetstream import connect
     with pytest.raises(ImportError, match=r"jetstream\.blocking has no connect: "):
         from jetstream.blocking import connect  # noqa: F401
-    assert type(no_name("natsproto", "other")) is AttributeError
-
-
-@pytest.mark.rule("D-HINT-1")
-def test_the_hints_of_a_class():
-    class Thing:
-        __getattr__ = lazy_hints("natsproto.hints", "MESSAGE")
-
-    with pytest.raises(AttributeError) as caught:
-        Thing().header  # noqa: B018
-    assert str(caught.value) == "'Thing' object has no attribute 'header'; use headers"
-    assert not hasattr(Thing(), "nothing")
-
-
-@pytest.mark.rule("D-HINT-1")
-def test_the_hints_of_a_class_without_getattr():
-    class Thing:
-        pass
-
-    add_hints(Thing, "natsproto.hints", "MESSAGE", "header respond")
-    with pytest.raises(AttributeError) as caught:
-        Thing().respond  # noqa: B018
-    assert str(caught.value).startswith("'Thing' object has no attribute 'respond'; use client.")
-    assert Thing.header.__doc__ == HINT
-    assert not hasattr(Thing(), "header")
 
 
 def test_a_name_that_its_module_does_not_have():

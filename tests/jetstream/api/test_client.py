@@ -78,18 +78,6 @@ def test_blocking_clients_are_rejected_with_a_hint(client):
     assert session_of(stage.client) is stage.client.session
 
 
-@pytest.mark.rule("D-HINT-1")
-def test_the_result_of_connect_is_not_a_client():
-    class Connecting:
-        async def __aenter__(self):
-            raise NotImplementedError
-
-    with pytest.raises(InvalidValue) as caught:
-        session_of(Connecting())
-    text = "client is not connected yet; use `async with connect(...) as client:`"
-    assert str(caught.value) == text
-
-
 def test_bodies_are_compact():
     assert encode_json({"a": [1, 2], "b": "c"}) == b'{"a":[1,2],"b":"c"}'
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream import JetStream, JsMsg, KeyValue, ObjectStore, PullSubscription, blocking
+from jetstream import JetStream, blocking
 from jetstream.api import hints
-from jetstream.api.metadata import Metadata
-from jetstream.push.api import PushMessages
-from jetstream.streams.consumer import Consumer
-from jetstream.streams.stream import Stream
 from natsproto.errors import InvalidValue
 from tests.jetstream.support import Stage
 
@@ -27,29 +23,16 @@ def test_a_name_of_nats_py_is_answered_with_a_hint(kind):
     assert not hasattr(js, "nothing")
 
 
-CLASSES = [  # the table, the classes that answer with its hints
-    (hints.STREAM, Stream, blocking.Stream),
-    (hints.CONSUMER, Consumer, blocking.Consumer),
-    (hints.MESSAGE, JsMsg, blocking.JsMsg),
-    (hints.METADATA, Metadata),
-    (hints.PULL_SUBSCRIPTION, PullSubscription, blocking.PullSubscription),
-    (hints.PUSH_SUBSCRIPTION, PushMessages, blocking.PushMessages),
-    (hints.KEY_VALUE, KeyValue, blocking.KeyValue),
-    (hints.OBJECT_STORE, ObjectStore, blocking.ObjectStore),
-]
+class Connecting:
+    async def __aenter__(self):
+        raise NotImplementedError
 
 
 @pytest.mark.rule("D-HINT-1")
-@pytest.mark.parametrize(
-    ("table", "kind"), [(table, kind) for table, *kinds in CLASSES for kind in kinds]
-)
-def test_every_class_answers_with_its_hints(table, kind):
-    made = kind.__new__(kind)
-    for name, hint in table.items():
-        with pytest.raises(AttributeError) as caught:
-            getattr(made, name)
-        text = "%r object has no attribute %r; %s" % (kind.__name__, name, hint)
-        assert str(caught.value) == text
+def test_objects_that_are_not_clients():
+    text = "client is not connected yet; use `async with connect(...) as client:`"
+    assert hints.not_a_client(Connecting()) == text
+    assert hints.not_a_client("nats://a").startswith("client is not asynchronous: 'nats://a'; ")
 
 
 KEYWORDS = [  # the table, a call with such a keyword
