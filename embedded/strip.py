@@ -20,8 +20,9 @@ _HINT = "no_attribute"
 # The module whose functions add hints to classes, and these functions.
 _HINTING = "natsproto.hinting"
 _HINTERS = ("add_hints", "lazy_hints")
-# Conditions that are false on every device: there are no processes to fork.
-_FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')")
+# Conditions that are false on every device: there are no processes to fork, and no hint for
+# `natsproto.connect` (natsproto/lazy.py).
+_FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')", "name == 'connect'")
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
