@@ -1,8 +1,8 @@
 """Strips modules of what MicroPython would load and never use.
 
 That is: imports for type checkers, annotations, docstrings, assertions, `__slots__`, which have no
-effect there, methods that only pickle and `dir` call, the texts of fields in the reference, and
-lists of public names.
+effect there, methods that only pickle and `dir` call, the texts of fields in the reference, lists
+of public names, and hints for names of other clients (natsproto/hinting.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ _UNUSED = ("__reduce__", "__dir__")
 _SHOWING = ("__repr__",)
 # What a `__getattr__` calls that only says which name was probably meant.
 _HINT = "no_attribute"
-# Conditions that are false on every device: there are no processes to fork.
-_FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')")
+# The module whose functions add hints to classes, and these functions.
+_HINTING = "natsproto.hinting"
+_HINTERS = ("add_hints", "lazy_hints")
+# Conditions that are false on every device: there are no processes to fork, and no hint for
+# `natsproto.connect` (natsproto/lazy.py).
+_FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')", "name == 'connect'")
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
@@ -87,6 +91,10 @@ class _Remover(ast.NodeTransformer):
         return node
 
 
+def _is_hinting(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in _HINTERS
+
+
 class _FieldsByDict(ast.NodeTransformer):
     """Replaces `for name in x.__slots__` by a loop over the attributes that an object has.
 
@@ -117,7 +125,10 @@ class _Stripper(ast.NodeTransformer):
         self._class = ""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
-        return None if node.module == FUTURE else node
+        return None if node.module in (FUTURE, _HINTING) else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if _is_hinting(node.value) else self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
@@ -134,6 +145,8 @@ class _Stripper(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         target = ast.unparse(node.targets[0])
         if target == "__all__" or (target == "__slots__" and self._class not in self._readers):
+            return None
+        if _is_hinting(node.value):
             return None
         return self.generic_visit(node)
 

@@ -324,6 +324,10 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept every name
 
             if isinstance(error, MissingExtra):
                 raise  # it says what to install
+            if name == "connect":
+                from natsproto.hints import no_connect
+
+                raise no_connect("jetstream") from None
             raise AttributeError("module 'jetstream' has no attribute %r" % name) from error
         if home:
             found = getattr(found, name)

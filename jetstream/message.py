@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from natsproto.durations import check_seconds
 from natsproto.errors import InvalidSubject, InvalidValue
+from natsproto.hinting import add_hints
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 from natsproto.wire.versions import has_version
@@ -191,6 +192,14 @@ class JsMsg:
     def __repr__(self) -> str:
         fields = (shorten(self.subject), shorten(self.data), shorten(self.reply))
         return "JsMsg(subject=%s, data=%s, reply=%s)" % fields
+
+
+add_hints(
+    JsMsg,
+    "jetstream.api.attributes",
+    "MESSAGE",
+    "header respond is_acked double_ack nak_with_delay term_with_reason",
+)
 
 
 def _ack_subject(msg: Msg) -> bytes:

@@ -267,7 +267,7 @@ class Client:
         for name in unknown:  # D-HINT-1
             from .hints import SUBSCRIBE, with_hint
 
-            raise InvalidValue(with_hint("unknown option: %s", name, SUBSCRIBE))
+            raise InvalidValue(with_hint("option does not exist: %s", name, SUBSCRIBE))
         self._port.now()  # D-CONN-33: refuses, before anything is noted, where it must not be used
         mailbox = self._connection.mailbox(
             check_count("max_msgs", max_msgs), check_count("max_bytes", max_bytes)

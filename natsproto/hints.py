@@ -1,20 +1,35 @@
 """Hints for names that other clients use: the equivalents in this library.
 
 Programs that come from nats-py call `nc.jetstream()` or pass `error_cb`. The error names the
-equivalent, which docs/nats-py.md explains.
+equivalent, which docs/nats-py.md explains. Some names of nats.go are here as well, as Python would
+spell them.
 """
 
 from __future__ import annotations
 
+#: How to get a client from `connect` of an adapter with an event loop.
+ENTER = "use `async with connect(...) as client:`"
 _EVENTS = "iterate client.events"
+_JETSTREAM = "use jetstream.JetStream(client)"
+_NO_ACK = "only messages of a JetStream consumer have it; see jetstream.JetStream(client)"
 
 #: Attributes of clients, blocking or not (D-HINT-1).
 CLIENT = {
-    "jetstream": "use jetstream.JetStream(client)",
-    "jsm": "use jetstream.JetStream(client)",
+    "jetstream": _JETSTREAM,
+    "jsm": _JETSTREAM,
     "is_connected": "compare client.state with 'CONNECTED'",
     "is_closed": "compare client.state with 'CLOSED'",
     "is_reconnecting": "compare client.state with 'CONNECTED'",
+    "is_connecting": "compare client.state with 'CONNECTED'",
+    "is_draining": "client.drain() returns when it is done",
+    "is_draining_pubs": "client.drain() returns when it is done",
+    "pending_data_size": "use client.health().pending_bytes",
+    "ssl_context": "keep the context that you pass to connect as tls",
+    "status": "use client.state",
+    "publish_msg": "use client.publish(subject, data, headers=...)",
+    "request_msg": "use client.request(subject, data, headers=...)",
+    "queue_subscribe": "use client.subscribe(subject, queue=...)",
+    "add_service": "use jetstream.services.add_service(client, ...)",
     "connected_server_version": "use client.info.version",
     "max_payload": "use client.info.max_payload",
     "client_id": "use client.info.client_id",
@@ -31,6 +46,10 @@ SUBSCRIPTION = {
     "messages": "iterate the subscription itself",
     "next_msg": "use next(timeout=...)",
     "pending_msgs": "use pending",
+    "pending_bytes": "the limit max_bytes of client.subscribe counts them",
+    "delivered": "count the messages that you take",
+    "fetch": "only a JetStream consumer has it; see jetstream.JetStream(client)",
+    "auto_unsubscribe": "use unsubscribe(after=...)",
 }
 #: Keywords of subscribe.
 SUBSCRIBE = {
@@ -43,6 +62,13 @@ SUBSCRIBE = {
 MESSAGE = {
     "respond": "use client.respond(msg, data)",
     "header": "use headers",
+    "metadata": _NO_ACK,
+    "ack": _NO_ACK,
+    "ack_sync": _NO_ACK,
+    "nak": _NO_ACK,
+    "term": _NO_ACK,
+    "in_progress": _NO_ACK,
+    "is_acked": _NO_ACK,
 }
 #: Options of connect().
 OPTIONS = {
@@ -63,6 +89,9 @@ OPTIONS = {
     "reconnect_to_server_handler": "use choose_server",
     "ws_connection_headers": "use ws_headers",
     "drain_timeout": "use client.drain(timeout=...)",
+    "flush_timeout": "use client.flush(timeout=...)",
+    "flusher_queue_size": "leave it out: there is no flusher",
+    "skip_subject_validation": "leave it out: subjects are always checked",
     "error_cb": _EVENTS,
     "disconnected_cb": _EVENTS,
     "reconnected_cb": _EVENTS,
@@ -84,3 +113,20 @@ def no_attribute(instance: object, name: str, hints: dict[str, str]) -> Attribut
     if name in hints:
         text += "; %s" % hints[name]
     return AttributeError(text)
+
+
+def not_entered(connecting: object, name: str) -> object:
+    """Raise AttributeError: the `__getattr__` of the result of `connect` (D-HINT-1)."""
+    text = "%r object has no attribute %r; it is not the client yet: %s"
+    raise AttributeError(text % (type(connecting).__name__, name, ENTER))
+
+
+def no_connect(package: str) -> ImportError:
+    """Return the error for `connect` of a package, which users of nats-py look for (D-HINT-1).
+
+    Not AttributeError, whose text `from package import connect` would hide.
+    """
+    return ImportError(
+        "%s has no connect: each runtime has its own. Import it from natsproto.adapters.asyncio,"
+        " .trio, .anyio, .threads or .blocking" % package
+    )

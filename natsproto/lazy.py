@@ -28,6 +28,10 @@ def lazy_names(package: str, homes: str, namespace: dict[str, object]) -> Callab
         try:
             found: object = __import__("%s.%s" % (package, home or name), None, None, [name])
         except ImportError as error:
+            if name == "connect":
+                from .hints import no_connect
+
+                raise no_connect(package) from None
             raise AttributeError("module %r has no attribute %r" % (package, name)) from error
         if home:
             found = getattr(found, name)

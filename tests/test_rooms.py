@@ -19,8 +19,9 @@ from tests.test_law import CORE, imports_of
 # apart from it, other rooms need that module before the rest of its room.
 ORDER = [
     "natsproto.version",
-    "natsproto.lazy",
     "natsproto.hints",
+    "natsproto.hinting",
+    "natsproto.lazy",
     "natsproto.wire.text",
     "natsproto.wire.record",
     "natsproto.errors",

@@ -34,10 +34,9 @@ def session_of(client: Client) -> Session:
     """Return the session of an async client; raise InvalidValue for any other object."""
     session: Session | None = getattr(client, "session", None)
     if session is None:
-        raise InvalidValue(
-            "client is not asynchronous: %s; with a client of natsproto.adapters.blocking or"
-            " .threads use jetstream.blocking.JetStream" % shorten(client)
-        )
+        from .hints import not_a_client
+
+        raise InvalidValue(not_a_client(client))
     return session
 
 

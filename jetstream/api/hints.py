@@ -1,6 +1,9 @@
-"""Hints for JetStream names of nats-py: the equivalents in this library (D-HINT-1)."""
+"""Hints for JetStream names of nats-py and nats.go: the equivalents in this library (D-HINT-1)."""
 
 from __future__ import annotations
+
+from natsproto.hints import ENTER
+from natsproto.wire.text import shorten
 
 #: Attributes of JetStream.
 JETSTREAM = {
@@ -20,6 +23,12 @@ JETSTREAM = {
     "publish_async_pending": "use publisher() and its pending",
     "pull_subscribe_bind": "use bind_consumer(stream, name)",
     "subscribe_bind": "use subscribe(...) with stream= and durable=",
+    "streams_info_iterator": "use streams()",
+    "list_streams": "use streams()",
+    "list_consumers": "use consumers(stream)",
+    "ordered_consumer": "use (await js.stream(name)).ordered_consumer()",
+    "publish_msg": "use publish(subject, data, headers=...)",
+    "add_service": "use jetstream.services.add_service(client, ...)",
 }
 #: Keywords of JetStream.publish.
 PUBLISH = {
@@ -42,3 +51,13 @@ PULL = {
     "batch": "max_messages",
     "timeout": "expires",
 }
+
+
+def not_a_client(given: object) -> str:
+    """Return the error message for a JetStream of something that is not an async client."""
+    if hasattr(given, "__aenter__"):
+        return "client is not connected yet; %s" % ENTER
+    return (
+        "client is not asynchronous: %s; with a client of natsproto.adapters.blocking or .threads"
+        " use jetstream.blocking.JetStream" % shorten(given)
+    )

@@ -12,6 +12,7 @@ Machines read a part of it for every message: `read_place` and `read_consumer_se
 from __future__ import annotations
 
 from jetstream.errors import NotJetStreamMessage
+from natsproto.hinting import add_hints
 from natsproto.wire import text as _text
 from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
@@ -60,6 +61,14 @@ class Metadata(Record):
         self.consumer_seq: int = consumer_seq
         self.timestamp_ns: int = timestamp_ns
         self.pending: int = pending
+
+
+add_hints(
+    Metadata,
+    "jetstream.api.attributes",
+    "METADATA",
+    "sequence num_pending num_delivered timestamp",
+)
 
 
 def read_metadata(reply: bytes) -> Metadata:

@@ -12,6 +12,7 @@ from jetstream.streams import consumer as _consumer
 from jetstream.streams import stream as _stream
 from natsproto.blocking import Client
 from natsproto.errors import InvalidValue
+from natsproto.hinting import lazy_hints
 from natsproto.hints import no_attribute
 from natsproto.lazy import lazy_names
 from natsproto.port import blocking, blocking_to, locked_to
@@ -174,6 +175,9 @@ class BoundConsumer:
     consume = locked_to(Messages, _consumer.BoundConsumer.consume)
     dead_letters = blocking_to(_letters, _consumer.BoundConsumer.dead_letters)
 
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "CONSUMER")
+
     def __repr__(self) -> str:
         return repr(self.inner)
 
@@ -236,6 +240,9 @@ class Stream:
     resume_consumer = blocking(_stream.Stream.resume_consumer)
     reset_consumer = blocking(_stream.Stream.reset_consumer)
     unpin_consumer = blocking(_stream.Stream.unpin_consumer)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "STREAM")
 
     def __repr__(self) -> str:
         return repr(self.inner)

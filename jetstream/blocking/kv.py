@@ -5,6 +5,7 @@ from __future__ import annotations
 from jetstream.kv import store as _kv
 from jetstream.kv import watch as _watch
 from jetstream.kv.watcher import poll_initial
+from natsproto.hinting import lazy_hints
 from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 from .loops import StoppableLoop
@@ -173,6 +174,9 @@ class KeyValue:
     purge_deletes = blocking(_kv.KeyValue.purge_deletes)
     status = blocking(_kv.KeyValue.status)
     info = blocking(_kv.KeyValue.info)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "KEY_VALUE")
 
     def __repr__(self) -> str:
         return repr(self.inner)

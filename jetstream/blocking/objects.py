@@ -5,6 +5,7 @@ from __future__ import annotations
 from jetstream.objects import read as _read
 from jetstream.objects import store as _store
 from jetstream.objects import watch as _watch
+from natsproto.hinting import lazy_hints
 from natsproto.port import blocking, blocking_next, blocking_to, blocking_unlocked, locked_to
 
 from .kv import Watcher
@@ -112,6 +113,9 @@ class ObjectStore:
     seal = blocking(_store.ObjectStore.seal)
     status = blocking(_store.ObjectStore.status)
     list = blocking(_store.ObjectStore.list)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "OBJECT_STORE")
 
     def __repr__(self) -> str:
         return repr(self.inner)

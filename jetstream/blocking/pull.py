@@ -8,6 +8,7 @@ from jetstream.machine.callbacks import CallbackRunner, sync_call
 from jetstream.pull import batch as _fetching
 from jetstream.pull import messages as _consuming
 from jetstream.subscribe import pull as _pull_subscribe
+from natsproto.hinting import add_hints, lazy_hints
 from natsproto.port import blocking, blocking_next, blocking_next_to, blocking_to, run_sync
 from natsproto.wire.text import show
 
@@ -117,6 +118,14 @@ class JsMsg:
         return repr(self.inner)
 
 
+add_hints(
+    JsMsg,
+    "jetstream.api.attributes",
+    "MESSAGE",
+    "header respond is_acked double_ack nak_with_delay term_with_reason",
+)
+
+
 class Batch:
     """The messages of a fetch, as a sequence; `error` is the reason if it ended early."""
 
@@ -202,6 +211,9 @@ class PullSubscription:
 
     def __exit__(self, *exc: object) -> None:
         self.unsubscribe()
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "PULL_SUBSCRIPTION")
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from natsproto.hinting import add_hints
+
 from .pull import Iteration, MachineEvents
 
 TYPE_CHECKING: bool = False
@@ -41,6 +43,14 @@ class PushMessages(Iteration):
     def unsubscribe(self) -> None:
         """End the subscription now; messages that were not taken are discarded."""
         self.stop()
+
+
+add_hints(
+    PushMessages,
+    "jetstream.api.attributes",
+    "PUSH_SUBSCRIPTION",
+    "messages next_msg consumer_info delivered pending_msgs pending_bytes fetch subject queue",
+)
 
 
 class PushEvents(MachineEvents):

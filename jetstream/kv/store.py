@@ -19,6 +19,7 @@ from jetstream.errors.kv import (
 from jetstream.schema.timestamp import SECOND
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.durations import check_seconds
+from natsproto.hinting import lazy_hints
 from natsproto.session import check_count
 from natsproto.wire.text import shorten
 
@@ -288,6 +289,9 @@ class KeyValue:
     async def info(self) -> KeyValueConfig:
         """Return the current configuration of the bucket; raise BucketNotFound."""
         return (await self.status()).config
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "KEY_VALUE")
 
     def __repr__(self) -> str:
         return "<KeyValue %s>" % self.bucket

@@ -20,6 +20,7 @@ from jetstream.kv.options import WatchOptions
 from jetstream.kv.watch import open_watch
 from jetstream.publish.source import source_of
 from natsproto.errors import InvalidValue
+from natsproto.hinting import lazy_hints
 from natsproto.session import check_flag
 from natsproto.wire.text import shorten
 from natsproto.workers import NoLock
@@ -302,6 +303,9 @@ class ObjectStore:
                 found[info.name] = info  # again, if it changes in the meantime
         infos = [found[name] for name in sorted(found)]
         return [info for info in infos if show_deleted or not info.deleted]
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "OBJECT_STORE")
 
     def __repr__(self) -> str:
         return "<ObjectStore %s>" % self.bucket

@@ -66,10 +66,10 @@ def publish_headers(
             from natsproto.hints import with_hint
 
             if name in PUBLISH:
-                raise InvalidValue(with_hint("unknown option: %s", name, PUBLISH), "D-PUB-9")
+                raise InvalidValue(with_hint("option does not exist: %s", name, PUBLISH), "D-PUB-9")
             known = ", ".join(_OPTIONS + others)
             raise InvalidValue(
-                "unknown option: %s; the options are %s" % (shorten(name), known), "D-PUB-9"
+                "option does not exist: %s; the options are %s" % (shorten(name), known), "D-PUB-9"
             )
     headers = options.get("headers")
     pairs = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jetstream.events import PushWarning
 from jetstream.machine.iteration import Iteration, MachineEvents
 from natsproto.errors import NatsError
+from natsproto.hinting import add_hints
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -68,6 +69,14 @@ class PushMessages(Iteration):
         if self._push.events.reports.events:
             self._push.wake()
             self._session.poke(self._push)
+
+
+add_hints(
+    PushMessages,
+    "jetstream.api.attributes",
+    "PUSH_SUBSCRIPTION",
+    "messages next_msg consumer_info delivered pending_msgs pending_bytes fetch subject queue",
+)
 
 
 class PushEvents(MachineEvents):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jetstream.pull.api import Puller
 from jetstream.pull.options import check_options, default_expires
+from natsproto.hinting import lazy_hints
 from natsproto.wire.subjects import check_known_name
 from natsproto.wire.text import cut_middle
 
@@ -197,6 +198,9 @@ class BoundConsumer:
         from jetstream.dead_letters.api import open_dead_letters
 
         return await open_dead_letters(self._api, self.stream, self.name, durable)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "CONSUMER")
 
     def __repr__(self) -> str:
         names = (type(self).__name__, cut_middle(self.name), cut_middle(self.stream))

@@ -18,6 +18,7 @@ from jetstream.errors import InvalidResponse
 from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.errors import InvalidValue
+from natsproto.hinting import lazy_hints
 from natsproto.session import check_flag
 from natsproto.wire.subjects import check_publish, check_subscribe
 from natsproto.wire.text import cut_middle, shorten
@@ -355,6 +356,9 @@ class Stream:
     async def unpin_consumer(self, name: str, group: str) -> None:
         """Unpin a client; see JetStream.unpin_consumer."""
         await self._streams.unpin_consumer(self.name, name, group)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "STREAM")
 
     def __repr__(self) -> str:
         return "<Stream %s>" % cut_middle(self.name)

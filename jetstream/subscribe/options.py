@@ -56,7 +56,9 @@ class ConsumerOptions:
     ) -> None:
         for name in fields:
             if name in SUBSCRIBE:
-                raise InvalidValue(with_hint("unknown option: %s", name, SUBSCRIBE), "D-HINT-1")
+                raise InvalidValue(
+                    with_hint("option does not exist: %s", name, SUBSCRIBE), "D-HINT-1"
+                )
         self.given: list[str] = given_names(config, fields)
         self.config: ConsumerConfig = ConsumerConfig.of(config, fields)
         self.subject = subject

@@ -28,6 +28,7 @@ from natsproto.errors import (
     PermissionDenied,
     TimeoutExpired,
 )
+from natsproto.hinting import lazy_hints
 from natsproto.session import check_flag
 from natsproto.wire.subjects import check_known_name
 from natsproto.wire.text import cut_middle
@@ -265,6 +266,9 @@ class PullSubscription:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.unsubscribe()
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = lazy_hints("jetstream.api.attributes", "PULL_SUBSCRIPTION")
 
     def __repr__(self) -> str:
         names = (cut_middle(self.name), cut_middle(self.stream))

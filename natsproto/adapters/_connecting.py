@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from natsproto.client import Client, leave
+from natsproto.hints import not_entered
 
 from .driver import CANCEL_GRACE, open_client
 
@@ -26,6 +27,9 @@ class Connecting:
     def __await__(self) -> Generator[object, None, Client]:
         # The port needs the running loop, so it is not made before.
         return open_client(self._connection, self._make_port(self._connection)).__await__()
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = not_entered
 
     async def __aenter__(self) -> Client:
         self._client = await self

@@ -113,7 +113,7 @@ def _hint(name: str, known: dict[str, Any]) -> str:
     if name in OPTIONS:  # D-HINT-1
         return "; %s" % OPTIONS[name]
     close = get_close_matches(name, known, 1)
-    return "; do you mean %r?" % close[0] if close else ""
+    return "; did you mean %r?" % close[0] if close else ""
 
 
 def _check_tls(tls: object) -> None:

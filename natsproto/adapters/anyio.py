@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from natsproto.client import Client, leave
 from natsproto.errors import InvalidState, MissingExtra
+from natsproto.hints import not_entered
 
 try:
     import anyio
@@ -69,6 +70,9 @@ class _Connecting:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = not_entered
 
     async def __aenter__(self) -> Client:
         self._client = await open_client(self._connection, AnyioPort(self._connection))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from natsproto.client import Client, leave
 from natsproto.errors import InvalidState, MissingExtra
+from natsproto.hints import ENTER, not_entered
 
 try:
     import trio
@@ -29,6 +30,7 @@ from .driver import CANCEL_GRACE, Driver, make_connection, open_client
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
+    from typing import NoReturn
 
     from typing_extensions import Unpack
 
@@ -60,6 +62,12 @@ class _Connecting:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def __await__(self) -> NoReturn:  # for users of asyncio's connect
+        raise InvalidState("connect of natsproto.adapters.trio cannot be awaited; %s" % ENTER)
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+        __getattr__ = not_entered
 
     async def __aenter__(self) -> Client:
         if not trio.lowlevel.in_trio_task():

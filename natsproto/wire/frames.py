@@ -6,6 +6,8 @@ Pong.
 
 from __future__ import annotations
 
+from natsproto.hinting import add_hints
+
 from . import text as _text
 from .headers import Headers, read_status
 from .record import Record
@@ -88,19 +90,6 @@ class Msg(_Payload):
         self._headers = None
         self.size: int = size
 
-    if not TYPE_CHECKING:
-        # Not __getattr__, which would also be called for `_headers` while it is unset.
-
-        @property
-        def respond(self):
-            """Raise AttributeError with a hint: a message is plain data without a connection."""
-            raise _renamed(self, "respond")
-
-        @property
-        def header(self):
-            """Raise AttributeError with a hint: the headers are a multimap."""
-            raise _renamed(self, "header")
-
     def _fields(self) -> list[tuple[str, object]]:
         return [
             ("subject", self.raw_subject),
@@ -109,6 +98,14 @@ class Msg(_Payload):
             ("data", self.data),
             ("headers", self.raw_headers),
         ]
+
+
+add_hints(
+    Msg,
+    "natsproto.hints",
+    "MESSAGE",
+    "respond header metadata ack ack_sync nak term in_progress is_acked",
+)
 
 
 class Pub(_Payload):
@@ -272,9 +269,3 @@ class Ok(Record):
     """+OK: the server accepted the last operation; sent in verbose mode only."""
 
     __slots__ = ()
-
-
-def _renamed(msg: Msg, name: str) -> AttributeError:
-    from natsproto.hints import MESSAGE, no_attribute
-
-    return no_attribute(msg, name, MESSAGE)

@@ -288,7 +288,7 @@ def test_a_credentials_file_that_does_not_exist(tmp_path, name):
 
 
 UNKNOWN = [  # name, the error
-    ("timeout", "option does not exist: 'timeout'; do you mean 'connect_timeout'?"),
+    ("timeout", "option does not exist: 'timeout'; did you mean 'connect_timeout'?"),
     ("zzz", "option does not exist: 'zzz'"),
     ("error_cb", "option does not exist: 'error_cb'; iterate client.events"),
     ("dont_randomize", "option does not exist: 'dont_randomize'; use shuffle=False"),

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from natsproto.errors import InvalidValue, NoResponders
+from natsproto.errors import InvalidState, InvalidValue, NoResponders
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 MANY = 100_000
@@ -17,7 +17,7 @@ FAST = {"reconnect_wait": 0.01, "max_msgs": MANY}
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("timeout", "do you mean 'connect_timeout'?"),
+        ("timeout", "did you mean 'connect_timeout'?"),
         ("reconnect_time_wait", "use reconnect_wait"),
         ("zzz", "option does not exist: 'zzz'"),
     ],
@@ -27,6 +27,26 @@ def test_an_unknown_option_is_rejected(adapter, name, hint):
     connect = importlib.import_module(f"natsproto.adapters.{adapter}").connect
     with pytest.raises(InvalidValue, match=re.escape(hint)):
         connect("nats://127.0.0.1:4222", **{name: 1})
+
+
+@pytest.mark.rule("D-HINT-1")
+@pytest.mark.parametrize("adapter", ["asyncio", "trio"])
+def test_the_result_of_connect_is_not_the_client(adapter):
+    connecting = importlib.import_module(f"natsproto.adapters.{adapter}").connect()
+    with pytest.raises(AttributeError, match=r"it is not the client yet: use `async with connect"):
+        connecting.publish("a", b"")
+
+
+@pytest.mark.rule("D-HINT-1")
+def test_connect_of_trio_is_not_awaited():
+    trio = pytest.importorskip("trio")
+    from natsproto.adapters.trio import connect
+
+    async def main():
+        await connect()
+
+    with pytest.raises(InvalidState, match=r"cannot be awaited; use `async with connect\(\.\.\.\)"):
+        trio.run(main)
 
 
 @pytest.mark.parametrize("adapter", ["blocking", "threads"])

@@ -229,9 +229,9 @@ def test_a_wrong_argument_is_refused_before_anything_is_sent(call, text):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("cb", "unknown option: 'cb'; iterate the result, or use its run(callback)"),
-        ("pending_msgs_limit", "unknown option: 'pending_msgs_limit'; use max_msgs"),
-        ("color", "unknown option: 'color'"),
+        ("cb", "option does not exist: 'cb'; iterate the result, or use its run(callback)"),
+        ("pending_msgs_limit", "option does not exist: 'pending_msgs_limit'; use max_msgs"),
+        ("color", "option does not exist: 'color'"),
     ],
 )
 def test_a_keyword_of_nats_py_is_answered_with_a_hint(name, text):

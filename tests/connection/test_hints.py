@@ -59,6 +59,21 @@ def test_no_hint_is_about_a_keyword_that_exists():
 
 
 @pytest.mark.rule("D-HINT-1")
+def test_the_result_of_connect_is_not_the_client():
+    with pytest.raises(AttributeError) as caught:
+        hints.not_entered(Msg(b"a", 1), "publish")
+    text = "'Msg' object has no attribute 'publish'; it is not the client yet: use `async with "
+    assert str(caught.value) == text + "connect(...) as client:`"
+
+
+@pytest.mark.rule("D-HINT-1")
+def test_a_package_without_connect():
+    error = hints.no_connect("natsproto")
+    assert type(error) is ImportError  # `from natsproto import connect` shows its text
+    assert "Import it from natsproto.adapters.asyncio, .trio" in str(error)
+
+
+@pytest.mark.rule("D-HINT-1")
 def test_a_text_with_a_hint():
     assert hints.with_hint("no option %s", "a", {"a": "use b"}) == "no option 'a'; use b"
     assert hints.with_hint("no option %s", "c", {"a": "use b"}) == "no option 'c'"

@@ -23,6 +23,16 @@ def test_other_names():
         lazy_names("natsproto", "", {})("Nats")
 
 
+@pytest.mark.rule("D-HINT-1")
+def test_connect_is_in_the_adapters():
+    with pytest.raises(ImportError, match="natsproto has no connect: each runtime has its own"):
+        lazy_names("natsproto", "", {})("connect")
+    with pytest.raises(ImportError, match=r"jetstream has no connect: .*natsproto\.adapters\."):
+        from jetstream import connect
+    with pytest.raises(ImportError, match=r"jetstream\.blocking has no connect: "):
+        from jetstream.blocking import connect  # noqa: F401
+
+
 def test_a_name_that_its_module_does_not_have():
     with pytest.raises(AttributeError, match="Nats"):
         lazy_names("natsproto", "errors: Nats", {})("Nats")

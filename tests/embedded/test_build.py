@@ -50,6 +50,9 @@ def test_the_whole_core_is_there_except_what_blocks():
     ]
 
 
+PASS = "class A:\n    pass"
+
+
 @pytest.mark.parametrize(
     ("source", "stripped"),
     [
@@ -71,6 +74,9 @@ def test_the_whole_core_is_there_except_what_blocks():
         ("f = Fields('a', TEXT, 'About it.')", "f = Fields('a', TEXT, 'About it.')"),
         ("def f(a: int=1, *b: str) -> bool:\n    return a", "def f(a=1, *b):\n    return a"),
         ("if x:\n    assert y", "if x:\n    pass"),
+        ("if name == 'connect':\n    x = 1\ny = 1", "y = 1"),
+        ("from natsproto.hinting import add_hints\nadd_hints(A, 'm', 'T', 'a')\nx = 1", "x = 1"),
+        ("class A:\n    if not TYPE_CHECKING:\n        __getattr__ = lazy_hints('m')", PASS),
         ("if hasattr(os, 'register_at_fork'):\n    x = 1\nelse:\n    x = 2", "x = 2"),
     ],
 )

@@ -141,7 +141,7 @@ def test_every_field_of_info_is_in_the_table():
 
 
 @pytest.mark.rule("D-HINT-1")
-@pytest.mark.parametrize("name", ["respond", "header"])
+@pytest.mark.parametrize("name", ["respond", "header", "ack", "metadata"])
 def test_names_of_other_clients(name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; "):
         getattr(Msg(b"a", 1), name)

@@ -23,6 +23,18 @@ def test_a_name_of_nats_py_is_answered_with_a_hint(kind):
     assert not hasattr(js, "nothing")
 
 
+class Connecting:
+    async def __aenter__(self):
+        raise NotImplementedError
+
+
+@pytest.mark.rule("D-HINT-1")
+def test_objects_that_are_not_clients():
+    text = "client is not connected yet; use `async with connect(...) as client:`"
+    assert hints.not_a_client(Connecting()) == text
+    assert hints.not_a_client("nats://a").startswith("client is not asynchronous: 'nats://a'; ")
+
+
 KEYWORDS = [  # the table, a call with such a keyword
     (hints.PUBLISH, lambda js, consumer, given: js.publish("a", **given)),
     (hints.SUBSCRIBE, lambda js, consumer, given: js.subscribe("a", stream="S", **given)),

@@ -55,9 +55,9 @@ def test_no_options_are_no_headers(options):
     [
         (
             {"msgid": "1"},
-            "unknown option: 'msgid'; the options are headers, .* ttl, timeout",
+            "option does not exist: 'msgid'; the options are headers, .* ttl, timeout",
         ),
-        ({"payload": b"x"}, r"unknown option: 'payload'; use data \(D-PUB-9\)"),
+        ({"payload": b"x"}, r"option does not exist: 'payload'; use data \(D-PUB-9\)"),
         ({"msg_id": 0}, "msg_id 0 is not a str"),
         ({"expect_stream": b"S"}, "is not a str"),
         ({"expect_last_msg_id": 1}, "is not a str"),

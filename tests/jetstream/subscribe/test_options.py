@@ -167,7 +167,9 @@ def test_deletion_at_the_end(asked, deletes):
 
 @pytest.mark.rule("D-HINT-1")
 def test_a_keyword_of_nats_py():
-    with pytest.raises(InvalidValue, match=r"unknown option: 'cb'; iterate .*run\(callback\)"):
+    with pytest.raises(
+        InvalidValue, match=r"option does not exist: 'cb'; iterate .*run\(callback\)"
+    ):
         wanted(cb=print)
 
 
