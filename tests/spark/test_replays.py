@@ -31,7 +31,6 @@ from tests.spark.support import fill, query_reader, rows_of
 from tests.spark.support import make as make_source
 from tests.spark.tasks import SCHEMA, write_batch
 
-streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
 pytestmark = pytest.mark.usefixtures("impatient")
 SOAK = bool(os.environ.get("SPARK_SOAK"))
 SEEDS = range(500 if SOAK else 20)
