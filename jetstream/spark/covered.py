@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jetstream.api.client import read_reply
 from jetstream.errors import ApiError
 from jetstream.publish.headers import EXPECTED_LAST_MSG_ID, MSG_ID
-from natsproto.errors import NatsError
+from natsproto.errors import InvalidState, NatsError
 from natsproto.port import run_sync
 from natsproto.wire.headers import Headers
 
@@ -90,8 +90,7 @@ def check_write(settings: Settings, tasks: list[Positions]) -> None:
     try:
         known = _known(settings, filled[0].subject, wanted)
     except NatsError as error:
-        logger.warning("rows of earlier runs in other partitions were not checked: %s", error)
-        return
+        raise unchecked(error) from error
     if first not in known:
         logger.warning(
             "rows of earlier runs in other partitions were not checked: the stream did not"
@@ -104,6 +103,17 @@ def check_write(settings: Settings, tasks: list[Positions]) -> None:
         text = "an earlier run stored rows of a partition that has none now, so they are stored"
         text += " twice: %s is the id of one" % min(known)
         raise mismatch(text, settings.text("writeId"))
+
+
+def unchecked(error: NatsError) -> InvalidState:
+    """Return the error for a write that may be a repetition, and could not be checked.
+
+    The write has stored its rows, but is not finished: Spark repeats it, and checks it again.
+    """
+    text = "this write may be a repetition, and the driver could not check whether an earlier"
+    text += " attempt stored rows of other partitions: %s. Repeat it when the driver reaches the"
+    text += " stream, or give the rows a msg_id"
+    return InvalidState(text % error)
 
 
 def _known(settings: Settings, subject: str, ids: list[str]) -> set[str]:

@@ -58,23 +58,12 @@ def read_direct(
 ) -> Iterator[Rows]:
     """Yield the rows from `start` to the end of the range or of the stream; never `bare`."""
     most = min(settings.number("fetchSize"), settings.number("arrowBatchRows"), _MOST)
-    api = queries.api()
-    api.require_level(1, "fetchMode=direct")
-    # Direct get supports one filter; several are applied here.
-    several = part.filters if len(part.filters) > 1 else []
-    body: dict[str, Any] = {}
-    if len(part.filters) == 1:
-        body["next_by_subj"] = part.filters[0]
     pace = Pace(part, start, most)
     while start < part.end:
-        body["seq"] = start
-        body["batch"] = pace.next(start)
-        with client(settings).port.lock:
-            found = run_sync(_get(api, part.stream, body))
-        if not found:
+        rows = get_rows(queries, settings, part.filters, start, pace.next(start))
+        if rows is None:
             watch.look(start, part.end - 1)
             return
-        rows = direct_rows(part.stream, found, queries.next_message)
         sequences: list[int] = rows.sequences.to_pylist()
         if sequences[-1] - start + 1 > len(sequences):
             watch.look(start, min(sequences[-1], part.end - 1))
@@ -83,10 +72,27 @@ def read_direct(
         wanted = [
             i
             for i, seq in enumerate(sequences)
-            if seq < part.end and _fits(rows.subjects[i], several)
+            if seq < part.end and fits(rows.subjects[i], part.filters)
         ]
         if wanted:
             yield rows if len(wanted) == len(rows) else rows.take(wanted)
+
+
+def get_rows(
+    queries: StreamQueries, settings: Settings, filters: list[str], start: int, count: int
+) -> Rows | None:
+    """Return up to `count` messages from `start` on; None if there are no more.
+
+    Direct get supports one filter. If there are several, the rows include other messages.
+    """
+    api = queries.api()
+    api.require_level(1, "fetchMode=direct")
+    body: dict[str, Any] = {"seq": start, "batch": min(count, _MOST)}
+    if len(filters) == 1:
+        body["next_by_subj"] = filters[0]
+    with client(settings).port.lock:
+        found = run_sync(_get(api, queries.stream, body))
+    return direct_rows(queries.stream, found, queries.next_message) if found else None
 
 
 async def _get(api: ApiClient, stream: str, body: dict[str, Any]) -> list[Msg]:
@@ -100,8 +106,9 @@ async def _get(api: ApiClient, stream: str, body: dict[str, Any]) -> list[Msg]:
     return replies[:-1]
 
 
-def _fits(subject: bytes, filters: list[str]) -> bool:
-    return not filters or any(matches(each, _text.decode(subject)) for each in filters)
+def fits(subject: bytes, filters: list[str]) -> bool:
+    """Return whether one of several filters matches; the server has applied a single one."""
+    return len(filters) < 2 or any(matches(each, _text.decode(subject)) for each in filters)
 
 
 def direct_rows(

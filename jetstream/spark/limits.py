@@ -7,7 +7,7 @@ half a millisecond.
 
 Bytes are payloads and headers. A limit of bytes is applied to the sizes of the messages, which a
 consumer that omits payloads delivers, unless the sizes that the server reports show that there are
-fewer. Without a consumer (fetchMode=direct) the average size of the stream is used.
+fewer. Without a consumer (fetchMode=direct) the messages themselves are read.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Limits:
         counts = self._counts
         if waiting and self._is_too_early(sum(counts.values())):
             return begins
-        shares = self._shares(counts, snapshots)
+        shares = self._shares(counts)
         allowed = {
             name: ends[name]
             if shares[name] >= counts[name]
@@ -78,7 +78,7 @@ class Limits:
             )
             for name, begin in begins.items()
         }
-        if self.most_bytes and self._may_probe:
+        if self.most_bytes:
             allowed = self._within_bytes(begins, allowed, snapshots, queries)
         return allowed
 
@@ -146,25 +146,18 @@ class Limits:
         self._waits_since = None
         return False
 
-    def _shares(
-        self, counts: dict[str, int], snapshots: dict[str, StreamSnapshot]
-    ) -> dict[str, int]:
+    def _shares(self, counts: dict[str, int]) -> dict[str, int]:
         """Divide the allowed messages among the streams in proportion to their counts."""
         # In whole numbers: as floats, 66,254 * (60,000 / 66,254) is less than 60,000.
         total = sum(counts.values())
-        allowed, of = total, total
-        if self.most and total > self.most:
-            allowed = self.most
-        if self.most_bytes and not self._may_probe:
-            size = sum(count * snapshots[name].average for name, count in counts.items())
-            if size * allowed > self.most_bytes * of:
-                allowed, of = self.most_bytes, size
-        if allowed == of:
+        if not self.most or total <= self.most:
             return counts
         # At least one of each stream that has any: otherwise it would never be read.
-        shares = {name: min(count, max(1, count * allowed // of)) for name, count in counts.items()}
+        shares = {
+            name: min(count, max(1, count * self.most // total)) for name, count in counts.items()
+        }
         largest = max(counts, key=lambda name: counts[name])
-        rest = total * allowed // of - sum(shares.values())  # what rounding has left
+        rest = self.most - sum(shares.values())  # what rounding has left
         shares[largest] = min(counts[largest], shares[largest] + max(0, rest))
         return shares
 

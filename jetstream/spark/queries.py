@@ -185,6 +185,10 @@ class StreamQueries:
             return seq + 1
         return end
 
+    def sequences(self, start: int, end: int, filters: list[str]) -> list[int]:
+        """Return the sequences of the messages in a range that fits into a pull, by one call."""
+        return [seq for seq, _ in self._sizes(start, end, filters, end - start)]
+
     def _sizes(
         self, start: int, end: int, filters: list[str], expected: int
     ) -> Iterator[tuple[int, int]]:

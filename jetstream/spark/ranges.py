@@ -8,6 +8,7 @@ because a consumer may be on a replica that lags behind.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 # Fewer than this are not worth a task of their own, unless the user says so.
 _LEAST = 10_000
+# Parts may differ by this share.
+_TOLERANCE = 0.05
 # More tasks than this take longer to plan than to run.
 _MOST_PARTS = 100_000
 
@@ -44,6 +47,7 @@ class Range(InputPartition):
     volatile  the stream has limits, by which it removes its oldest messages
     shared    the stream limits the number of its consumers
     later     the range may be read long after it was planned
+    gaps      how many sequences of the whole stream have no message
     """
 
     def __init__(self, stream: str, start: int, end: int, filters: list[str], created: str) -> None:
@@ -57,6 +61,7 @@ class Range(InputPartition):
         self.volatile: bool = True
         self.shared: bool = False
         self.later: bool = False
+        self.gaps: int = 0
 
     def part(self, start: int, end: int) -> Range:
         """Return a part of this range."""
@@ -70,6 +75,7 @@ def whole_range(snapshot: StreamSnapshot, start: int, end: int, filters: list[st
     """Return the range with what is known about the stream."""
     whole = Range(snapshot.name, start, end, filters, snapshot.created)
     whole.sparse = bool(filters) or snapshot.has_gaps
+    whole.gaps = snapshot.next - snapshot.first - snapshot.messages
     whole.volatile = snapshot.volatile
     whole.shared = snapshot.limits_consumers
     return whole
@@ -106,28 +112,42 @@ def split(whole: list[Range], plan: Plan) -> list[Range]:
     return parts
 
 
-def cut_evenly(queries: StreamQueries, whole: Range, plan: Plan) -> None:
-    """Add the cuts of a range to the plan, if most of its sequences may have no message."""
+def cut_evenly(queries: StreamQueries, whole: Range, plan: Plan, at_once: int) -> None:
+    """Add the cuts of a range to the plan, if many of its sequences may have no message.
+
+    at_once  up to how many sequences they are read rather than counted, which takes one call
+    """
     length = whole.end - whole.start
-    if not (whole.filters or whole.sparse) or whole.shared:
+    few = whole.gaps < _TOLERANCE * length  # not worth a call
+    if (not whole.filters and (few or not whole.sparse)) or whole.shared:
         return
     most = plan.least or min(plan.workers, length // _LEAST)
     if plan.most:
         most = max(most, -(-length // plan.most))
     if most < 2:
         return  # so few sequences, that they are one part whatever they contain
+    if length <= at_once:
+        found = queries.sequences(whole.start, whole.end, whole.filters)
+        parts = _number_of_parts(plan, len(found))
+        cuts = [found[len(found) * i // parts] for i in range(1, parts)]
+    else:
 
-    def count_from(seq: int) -> int:
-        return queries.count(seq, whole.filters)
+        @cache
+        def count_from(seq: int) -> int:
+            return queries.count(seq, whole.filters)
 
-    total = count_from(whole.start) - count_from(whole.end)
+        total = count_from(whole.start) - count_from(whole.end)
+        parts = _number_of_parts(plan, total)
+        cuts = find_cuts(count_from, whole.start, whole.end, parts) if parts > 1 else []
+    if cuts:
+        plan.cuts[whole.stream] = [*plan.cuts.get(whole.stream, []), *cuts]
+
+
+def _number_of_parts(plan: Plan, total: int) -> int:
     parts = plan.least or min(plan.workers, total // _LEAST)
     if plan.most:
         parts = max(parts, -(-total // plan.most))
-    parts = min(parts, _MOST_PARTS, total)
-    cuts = find_cuts(count_from, whole.start, whole.end, parts) if parts > 1 else []
-    if cuts:
-        plan.cuts[whole.stream] = [*plan.cuts.get(whole.stream, []), *cuts]
+    return min(parts, _MOST_PARTS, total)
 
 
 def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:

@@ -43,12 +43,13 @@ from .atomic import ROWS, AtomicWriter, Task, new_name, read_marker, sweep_unnam
 from .columns import check_columns
 from .compat import ARROW_QUERIES
 from .connect import client, jetstream
-from .covered import Positions, check_task, check_write, may_be_replay
+from .covered import Positions, check_task, check_write, may_be_replay, unchecked
 from .deadletter import DeadLetters
 from .fast import FastSender
 from .garbage import no_collection
 from .queries import StreamQueries
 from .replay import Verifier, mismatch
+from .retry import retry
 from .sending import Sender, Tally
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.types import StructType
 
+    from .atomic import Marker
     from .options import Settings
 
 logger: logging.Logger = logging.getLogger("jetstream.spark")
@@ -262,13 +264,16 @@ class Sink:
         has no rows for it, its rows are in another one now, and were stored there a second time.
         """
         base = task.markers.rpartition(".")[0]
-        try:
+
+        def look_up() -> list[Marker]:
             stream = jetstream(self._settings).stream("".join(self._settings.list("stream")))
             known = stream.info(subjects_filter=base + ".>").state.subjects
-            others = [read_marker(stream, each, task.query) for each in known if each not in marked]
+            return [read_marker(stream, each, task.query) for each in known if each not in marked]
+
+        try:
+            others = retry(look_up)
         except NatsError as error:
-            logger.warning("rows of earlier runs in other partitions were not checked: %s", error)
-            return
+            raise unchecked(error) from error
         for marker in others:
             if (marker.task.query, marker.task.write) == task[1:] and marker.rows:
                 text = "%s: an earlier run stored %d rows of a partition that has none now, so they"

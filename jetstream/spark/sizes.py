@@ -1,4 +1,4 @@
-"""The sizes of messages, read without their payloads."""
+"""The sizes of messages: read without their payloads, or, if there is no consumer, with them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def read_sizes(
     expected  about the number that will be used
     """
     position, end = span
+    read = _read_direct if settings.text("fetchMode") == "direct" else _read
     backoff = Backoff()
     while position < end:
         try:
-            for seq, size in _read(queries, settings, position, filters, expected):
+            for seq, size in read(queries, settings, position, filters, expected):
                 if seq >= end:
                     return
                 position = seq + 1
@@ -69,6 +70,23 @@ def _read(
                 return
     finally:
         pulls.close()
+
+
+def _read_direct(
+    queries: StreamQueries, settings: Settings, start: int, filters: list[str], expected: int
+) -> Iterator[tuple[int, int]]:
+    from .direct import fits, get_rows
+
+    while True:
+        rows = get_rows(queries, settings, filters, start, int(expected * _SPARE) + 1)
+        if rows is None:
+            return
+        assert rows.data is not None
+        sequences: list[int] = rows.sequences.to_pylist()
+        for seq, subject, data, block in zip(sequences, rows.subjects, rows.data, rows.headers):
+            if fits(subject, filters):
+                yield seq, len(data) + len(block or b"")
+        start = sequences[-1] + 1
 
 
 def size_of(block: bytes) -> int:

@@ -53,7 +53,7 @@ class BatchReader(DataSourceReader):
             for each in self._ranges(queries, snapshot):
                 whole.append(each)
                 if self.settings.text("fetchMode") == "pull":
-                    cut_evenly(queries, each, plan)
+                    cut_evenly(queries, each, plan, self.settings.number("fetchSize"))
         return list(split(whole, plan))
 
     def _ranges(self, queries: StreamQueries, snapshot: StreamSnapshot) -> list[Range]:

@@ -187,9 +187,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         plan = new_plan(self.settings, begins)
         plan.filters = filters
         if self.settings.text("fetchMode") == "pull":
+            at_once = self.settings.number("fetchSize")
             for name, begin in begins.items():
                 whole = whole_range(snapshots[name], begin, ends[name], plan.filters)
-                cut_evenly(self._queries(name), whole, plan)
+                cut_evenly(self._queries(name), whole, plan, at_once)
         return end_offset(result, start, plan)
 
     def _active(

@@ -19,12 +19,14 @@ class Query:
     def __init__(self, reader, start=None):
         self.reader = reader
         self.start = start or self.call(reader.initialOffset())
-        self.limit = reader.getDefaultReadLimit()
+        self.limit = reader.getDefaultReadLimit() if LIMITED else None
 
     def call(self, offset):
         return json.loads(json.dumps(offset))
 
     def plan(self, limit=None):
+        if not LIMITED:
+            return self.call(self.reader.latestOffset())
         return self.call(self.reader.latestOffset(self.start, limit or self.limit))
 
     def batch(self, limit=None):

@@ -118,13 +118,14 @@ def batches_of(query):
 
 
 @needs_limits
-def test_bytes_with_messages_of_uneven_size(server, js, name):
-    make(js, name, 1000)
+@pytest.mark.parametrize("mode", ["pull", "direct"])
+def test_bytes_with_messages_of_uneven_size(server, js, name, mode):
+    make(js, name, 1000, allow_direct=True)
     with js.publisher() as publisher:
         for size in (50_000,) * 20 + (150_000,) * 2:
             publisher.publish(f"{name}.0", bytes(size))
     options = {"stream": name, "startingOffsets": "earliest", "maxBytesPerTrigger": 100_000}
-    found = batches_of(Query(query_reader(server, ("data",), **options)))
+    found = batches_of(Query(query_reader(server, ("data",), fetchMode=mode, **options)))
     assert sum(len(sizes) for sizes in found) == 1022
     assert all(sum(sizes) <= 100_000 or len(sizes) == 1 for sizes in found)
     assert len(found) <= 15

@@ -15,20 +15,22 @@ from collections import Counter
 import pytest
 
 from jetstream.blocking import JetStream
+from jetstream.spark.atomic import Task
 from jetstream.spark.connect import forget
 from jetstream.spark.covered import Positions, check_write
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.replay import ReplayMismatch
+from jetstream.spark.sending import Tally
+from jetstream.spark.sink import StreamWriter, Written
 from natsproto.adapters.blocking import connect
-from natsproto.errors import PermissionDenied
+from natsproto.errors import InvalidState, PermissionDenied
 from natsproto.testing import Server
 from tests.spark.sinks import stored
 from tests.spark.stepping import Query
 from tests.spark.support import fill, query_reader, rows_of
 from tests.spark.support import make as make_source
-from tests.spark.tasks import write_batch
+from tests.spark.tasks import SCHEMA, write_batch
 
-streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
 pytestmark = pytest.mark.usefixtures("impatient")
 SOAK = bool(os.environ.get("SPARK_SOAK"))
 SEEDS = range(500 if SOAK else 20)
@@ -224,6 +226,23 @@ def test_a_stream_that_does_not_recognize_its_own_rows(name, make, plain, caplog
     time.sleep(0.5)  # until the ids have expired, which nothing else shows
     check_write(read_options(options, WRITE), [Positions("q.0.0", 2, f"{name}.a", True)])
     assert "did not recognize the id of a row" in caplog.text
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_driver_that_cannot_check_a_replay(monkeypatch, again):
+    """It must not finish the write: an earlier attempt may have stored its rows elsewhere."""
+    monkeypatch.setattr("jetstream.spark.retry._ATTEMPTS", 2)
+    options = {"servers": "nats://127.0.0.1:1"}
+    tasks = [Positions("q.0.0", 2, "a", again)]
+    if not again:
+        check_write(read_options(options, WRITE), tasks)
+        return
+    with pytest.raises(InvalidState, match="the driver could not check whether an earlier attempt"):
+        check_write(read_options(options, WRITE), tasks)
+    options.update(delivery="atomic", stream="S", markerSubject="m")
+    writer = StreamWriter(read_options(options, WRITE), SCHEMA, False)
+    with pytest.raises(InvalidState, match="the driver could not check whether an earlier attempt"):
+        writer.commit([Written(Tally(), Task("m.q.0", "q", 0), marked=True)], 0)
 
 
 def test_a_task_that_starts_with_another_row_stores_nothing(name, target):

@@ -133,16 +133,26 @@ def test_an_idle_query_sends_one_message_per_second(server, js, name):
 
 
 @needs_limits
-def test_a_micro_batch_of_four_tasks_makes_five_calls(server, js, name):
-    make(js, name, 10)
-    query = Query(query_reader(server, stream=name, startingOffsets="earliest", minPartitions=4))
+@pytest.mark.parametrize(
+    ("what", "calls"), [("all messages", 5), ("a gap elsewhere", 5), ("a filter", 6)]
+)
+def test_the_calls_of_a_micro_batch_of_four_tasks(server, js, name, what, calls):
+    """One to plan it and one for each task; where messages are read to divide them, one more."""
+    stream = make(js, name, 100, subjects=2)
+    options = {"stream": name, "startingOffsets": "earliest", "minPartitions": 4}
+    if what == "a gap elsewhere":
+        stream.delete_msg(50)
+    if what == "a filter":
+        options["subject"] = f"{name}.1"
+    query = Query(query_reader(server, **options))
     query.batch()
     assert query.batch() is None  # creates the consumer that wakes it up
     for _ in range(2):
-        fill(js, name, 10)
+        fill(js, name, 80, subjects=2)
         before = server.monitor("/jsz")["api"]["total"]
         end = query.plan()
         tasks = query.reader.partitions(query.start, end)
-        assert (len(tasks), len(sequences(query.reader, tasks))) == (4, 10)
-        assert server.monitor("/jsz")["api"]["total"] - before <= 5
+        rows = [len(sequences(query.reader, [task])) for task in tasks]
+        assert rows == [20] * 4 if what != "a filter" else [10] * 4
+        assert server.monitor("/jsz")["api"]["total"] - before <= calls
         query.start = end
