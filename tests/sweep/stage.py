@@ -99,7 +99,7 @@ class Stage:
         """Run something next to the call."""
         raise NotImplementedError
 
-    async def new_client(self) -> Client:
+    async def new_client(self, **options: Any) -> Client:
         """Return a further client, to be closed."""
         raise NotImplementedError
 

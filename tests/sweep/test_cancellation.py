@@ -58,8 +58,8 @@ class CancelingStage(Stage):
     def start(self, work: Callable[[], Any]) -> Task[Any]:
         return self._lane.runtime.start(work)
 
-    async def new_client(self) -> Client:
-        client: Client = await self.stack.enter_async_context(self._lane.connect())
+    async def new_client(self, **options: Any) -> Client:
+        client: Client = await self.stack.enter_async_context(self._lane.connect(**options))
         return client
 
     async def settled(self) -> None:
@@ -83,8 +83,9 @@ class Lane:
         #: By call: how often it suspends, and how often it was canceled, early and late.
         self.points: dict[str, tuple[int, int]] = {}
 
-    def connect(self) -> Any:
-        return self.runtime.connect(self._server.url, user=self._account, password="pw")
+    def connect(self, **options: Any) -> Any:
+        url = self._server.url
+        return self.runtime.connect(url, user=self._account, password="pw", **options)
 
     async def work(self, todo: list[str]) -> None:
         async with self.connect() as other:
