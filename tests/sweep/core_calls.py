@@ -25,7 +25,11 @@ PAYLOAD = bytes(1024)
 
 @call("connect")
 async def connect(on: Stage) -> None:
-    await on(on.new_client(connect_timeout=on.timeout))
+    async def use() -> None:
+        async with on.opening(connect_timeout=on.timeout) as client:
+            await client.publish("sweep")
+
+    await on(use())
 
 
 @call("Client.publish", local=True)

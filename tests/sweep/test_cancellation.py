@@ -26,6 +26,7 @@ from tests.sweep.test_coroutines import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from natsproto.client import Client
@@ -61,6 +62,10 @@ class CancelingStage(Stage):
     async def new_client(self, **options: Any) -> Client:
         client: Client = await self.stack.enter_async_context(self._lane.connect(**options))
         return client
+
+    def opening(self, **options: Any) -> AbstractAsyncContextManager[Client]:
+        opened: AbstractAsyncContextManager[Client] = self._lane.connect(**options)
+        return opened
 
     async def settled(self) -> None:
         deadline = time.monotonic() + TIMEOUT

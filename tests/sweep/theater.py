@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import threading
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import FastBatchFailed, PublishesFailed, PublishInDoubt
@@ -87,6 +87,20 @@ class Idle:
         """Return at once."""
 
 
+class _Opening(AbstractAsyncContextManager["Client"]):
+    """Connects a client, which is noted as if it were a coroutine."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[Client]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> Client:
+        client: Client = await note((CONNECT,), self._opening.__aenter__())
+        return client
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        return await self._opening.__aexit__(*exc)
+
+
 class SilentStage(Stage):
     """Runs the coroutine while the server is silent, and measures it."""
 
@@ -112,6 +126,9 @@ class SilentStage(Stage):
         self.ended = True
         theater.end(self.tag)
         raise Over
+
+    def opening(self, **options: Any) -> AbstractAsyncContextManager[Client]:
+        return self._theater.opening(self.tag, True, options)
 
     def waits(self) -> bool:
         """Return whether it waits for something without a timeout."""
@@ -156,6 +173,11 @@ class Theater:
     def address(self, name: str, swept: bool) -> tuple[str, Any]:
         """Return the URL and the options with which a client of a run connects."""
         raise NotImplementedError
+
+    def opening(self, name: str, swept: bool, more: Any) -> _Opening:
+        """Return what connects a client of a run."""
+        url, options = self.address(name, swept)
+        return _Opening(self.runner.open(self._connect, url, options | more))
 
     async def prepare(self, stage: SilentStage) -> None:
         """Prepare what the run needs, before the call does."""
@@ -257,17 +279,11 @@ class Theater:
         try:
             async with AsyncExitStack() as stack:
 
-                async def connect(swept: bool = True, **more: Any) -> Client:
-                    url, options = self.address(name, swept)
-                    opening = self.runner.open(self._connect, url, options | more)
-                    return await stack.enter_async_context(opening)
-
-                async def connect_again(**options: Any) -> Client:
-                    made: Client = await note((CONNECT,), connect(**options))
-                    return made
+                async def connect(swept: bool = True, **options: Any) -> Client:
+                    return await stack.enter_async_context(self.opening(name, swept, options))
 
                 stage = SilentStage(self, await connect(), await connect(swept=False), folder)
-                stage.new_client = connect_again  # type: ignore[method-assign]
+                stage.new_client = connect  # type: ignore[method-assign]
                 stage.tag = name
                 self.stages[name] = stage
                 await self.prepare(stage)
