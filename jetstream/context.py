@@ -56,7 +56,9 @@ if TYPE_CHECKING:
 class JetStream:
     """JetStream of a client's account; `domain` or `prefix` select another one.
 
-    `timeout`, in seconds, is for each call of the API, and the default of publishes.
+    `timeout`, in seconds, is for each call of the API, and the default of publishes. For listings,
+    objects and other calls that take as long as their data, it is the longest silence: each
+    response begins another one.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ def session_of(client: Client) -> Session:
 class ApiClient:
     """Call the API of one JetStream, which its prefix or domain selects."""
 
-    __slots__ = ("_until", "prefix", "session", "timeout")
+    __slots__ = ("_renewed", "_until", "prefix", "session", "timeout")
 
     def __init__(self, session: Session, domain: str, prefix: str, timeout: float) -> None:
         self.session: Session = session
@@ -52,14 +52,32 @@ class ApiClient:
         check_publish(self.prefix, "API prefix")
         self.timeout: float = timeout
         self._until: float | None = None
+        self._renewed = False  # whether each response begins another timeout
 
     def bounded(self) -> ApiClient:  # D-CALL-18
         """Return a client whose calls share one timeout, which begins now."""
-        if self._until is not None:
-            return self
+        return self if self._until is not None else self.until(self.deadline())
+
+    def until(self, deadline: float) -> ApiClient:
+        """Return a client whose calls end at this time at the latest."""
         client = ApiClient(self.session, "", self.prefix, self.timeout)
-        client._until = self.deadline()
+        client._until = min(deadline, self.deadline())
         return client
+
+    # D-CALL-21
+
+    def paced(self, deadline: float) -> ApiClient:
+        """Return a client that expects its first response by this time.
+
+        Each response begins another timeout.
+        """
+        client = self.until(deadline)
+        client._renewed = True
+        return client
+
+    def first_try(self) -> ApiClient:
+        """Return a client with half of the time that is left, for a call that can be repeated."""
+        return self.until((self.session.port.now() + self.deadline()) / 2)
 
     def deadline(self) -> float:
         """Return when a request that is sent now expires."""
@@ -100,6 +118,8 @@ class ApiClient:
                 " account or domain has none" % cut_middle("%s.%s" % (self.prefix, endpoint))
             ) from None
         assert reply is not None
+        if self._renewed:
+            self._until = session.deadline(self.timeout)
         try:
             return read_reply(reply.data)
         except JetStreamError as error:

@@ -82,9 +82,12 @@ class StoredMsg(Record):
 
 
 # GET-1, GET-2
-async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
+async def get_by_api(
+    api: ApiClient, stream: str, body: dict[str, Any], deadline: float | None = None
+) -> StoredMsg:
     """Return one message from the leader; raise MessageNotFound."""
-    return read_stored(stream, await api.call("STREAM.MSG.GET.%s" % stream, body))
+    endpoint = "STREAM.MSG.GET.%s" % stream
+    return read_stored(stream, await api.call(endpoint, body, deadline=deadline))
 
 
 def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
@@ -137,7 +140,8 @@ async def _get_one(
     api: ApiClient, stream: str, endpoint: str, payload: bytes, by_api: dict[str, Any] | None
 ) -> StoredMsg:
     session = api.session
-    request = session.connection.start_request(endpoint, payload, deadline=api.deadline())
+    deadline = api.deadline()
+    request = session.connection.start_request(endpoint, payload, deadline=deadline)
     try:
         reply = await session.settle(request)
     except NoResponders:
@@ -146,7 +150,7 @@ async def _get_one(
         return read_direct(reply)
     if by_api is None:
         raise not_allowed(stream)
-    return await get_by_api(api, stream, by_api)
+    return await get_by_api(api, stream, by_api, deadline)  # D-CALL-18
 
 
 class PageEnd:

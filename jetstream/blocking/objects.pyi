@@ -118,6 +118,9 @@ class ObjectStore:
 
         The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
         a few chunks are held in memory. A put that fails or is canceled leaves no chunks.
+
+        TimeoutExpired, PublishTimeout: no response within the timeout of this JetStream, of which
+        each response begins another one. Without a connection, it waits for the next one.
         """
         ...
 
@@ -162,7 +165,7 @@ class ObjectStore:
         ...
 
     def get_bytes(self, name: str) -> bytes:
-        """Return all bytes of an object."""
+        """Return all bytes of an object; raise TimeoutExpired as ObjectReader.read does."""
         ...
 
     def get_info(self, name: str, show_deleted: bool = False) -> ObjectInfo:

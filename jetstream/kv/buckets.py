@@ -116,9 +116,12 @@ class BucketManager(Generic[Config, Store, Status]):
         except BucketNotFound:
             return self.open(await streams.create_or_update_stream(wanted))
 
-    async def find(self, bucket: str) -> Store:
-        """Return the bucket of this name; raise BucketNotFound if it does not exist."""
-        return self.open(await self._find(self._stream(bucket), self.streams))
+    async def find(self, bucket: str, streams: StreamManager | None = None) -> Store:
+        """Return the bucket of this name; raise BucketNotFound if it does not exist.
+
+        `streams` looks it up, within the timeout of another call.
+        """
+        return self.open(await self._find(self._stream(bucket), streams or self.streams))
 
     async def delete(self, bucket: str) -> None:
         """Delete a bucket and its contents; raise BucketNotFound if it does not exist."""

@@ -183,16 +183,21 @@ def chunks_wanted(key: str, count: int) -> Snapshot:
 class Lister:
     """Ask a stream for its keys, and for entries that the consumer of a watch has skipped."""
 
-    __slots__ = ("_api", "_filters", "_prefix", "_stream", "_whole")
+    __slots__ = ("_filters", "_prefix", "_stream", "_whole", "api")
 
     def __init__(
         self, api: ApiClient, stream: str, prefix: str, filters: Sequence[str], *, whole: bool
     ) -> None:
-        self._api = api
+        self.api: ApiClient = api
         self._stream = stream
         self._prefix = prefix
         self._filters = filters
         self._whole = whole and list(filters) == [ALL_KEYS]  # no other subjects are in the stream
+
+    def paced(self, deadline: float) -> Lister:
+        """Return a lister that expects its first response by this time."""
+        api = self.api.paced(deadline)
+        return Lister(api, self._stream, self._prefix, self._filters, whole=self._whole)
 
     async def take(self, policy: str, start: int) -> Snapshot:
         """Query the stream before the consumer with this policy is created."""
@@ -232,10 +237,10 @@ class Lister:
         try:
             if not all:
                 body: dict[str, object] = {"last_by_subj": subject}
-                return [await get_by_api(self._api, self._stream, body)]
+                return [await get_by_api(self.api, self._stream, body)]
             while True:
                 body = {"seq": after + 1, "next_by_subj": subject}
-                found.append(await get_by_api(self._api, self._stream, body))
+                found.append(await get_by_api(self.api, self._stream, body))
                 after = found[-1].seq
         except MessageNotFound:
             return found
@@ -245,7 +250,7 @@ class Lister:
         for each in self._filters:
             body = {"seq": after + 1, "next_by_subj": self._prefix + each}
             try:
-                if (await get_by_api(self._api, self._stream, body)).seq <= fence:
+                if (await get_by_api(self.api, self._stream, body)).seq <= fence:
                     return True
             except MessageNotFound:
                 pass
@@ -283,4 +288,4 @@ class Lister:
             offset += max(1, len(page) - 1)
 
     async def _page(self, body: dict[str, object]) -> StreamInfo:
-        return StreamInfo.from_json(await self._api.call("STREAM.INFO.%s" % self._stream, body))
+        return StreamInfo.from_json(await self.api.call("STREAM.INFO.%s" % self._stream, body))

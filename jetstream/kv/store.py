@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .coding import Plain
 
 _PREFIX = "$JS.API"
+_SHORTEST = 0.001
 OLDER_THAN = 1800.0
 
 
@@ -218,15 +219,17 @@ class KeyValue:
         """
         stored = self._coding.key(key, write=True)
         data = self._coding.value(value, stored)
+        until = self._api.deadline()
         try:
             return await self._publish(stored, data, ttl=ttl, expect_last_subject_seq=0)  # KV-20
         except WrongLastSequence as error:
             refusal = error
-        last = await self._marker(key, stored, refusal)
+        last = await self._marker(key, stored, refusal, self._api.until(until))  # D-CALL-18
         if last is None:
             raise KeyExists(self.bucket, key, refusal)
+        left = max(until - self._api.session.port.now(), _SHORTEST)
         try:
-            return await self._publish(stored, data, ttl=ttl, expect_last_subject_seq=last)
+            return await self._publish(stored, data, left, ttl=ttl, expect_last_subject_seq=last)
         except WrongLastSequence as error:
             raise KeyExists(self.bucket, key, error) from None
 
@@ -311,13 +314,19 @@ class KeyValue:
         return await open_watch(KeyWatcher, target, options)
 
     async def _find(
-        self, key: str, stored: str, revision: int | None = None, *, leader: bool = False
+        self,
+        key: str,
+        stored: str,
+        revision: int | None = None,
+        *,
+        leader: bool = False,
+        api: ApiClient | None = None,
     ) -> KeyValueEntry:
         """Return the stored entry, which may be a marker; raise KeyNotFound."""
         stream, subject = self._stream.name, self._prefix + stored
         direct = self._direct and not leader
         try:
-            msg = await read_message(self._api, stream, subject, seq=revision, direct=direct)
+            msg = await read_message(api or self._api, stream, subject, seq=revision, direct=direct)
         except MessageNotFound:
             raise KeyNotFound(self.bucket, key, revision) from None
         except StreamNotFound:
@@ -326,27 +335,33 @@ class KeyValue:
             raise KeyNotFound(self.bucket, key, revision)  # KV-27
         return stored_entry(msg, self.bucket, stored)
 
-    async def _marker(self, key: str, stored: str, refusal: WrongLastSequence) -> int | None:
+    async def _marker(
+        self, key: str, stored: str, refusal: WrongLastSequence, api: ApiClient
+    ) -> int | None:
         """Return the revision of the marker of a deleted key; None: the key exists."""
         last = refusal.last_seq
         entry: KeyValueEntry | None = None
         try:
-            entry = await self._find(key, stored)
+            entry = await self._find(key, stored, api=api)
         except KeyNotFound:
             pass  # a replica may lag behind
         if entry is None or (last is not None and entry.revision != last):
             try:
-                entry = await self._find(key, stored, leader=True)  # KV-21
+                entry = await self._find(key, stored, leader=True, api=api)  # KV-21
             except KeyNotFound:
                 return 0  # it was removed in the meantime
         return entry.revision if entry.deleted else None
 
     async def _publish(
-        self, stored: str, value: BytesLike, **options: Unpack[PublishOptions]
+        self,
+        stored: str,
+        value: BytesLike,
+        timeout: float | None = None,
+        **options: Unpack[PublishOptions],
     ) -> int:
         subject = self._put_prefix + stored
         try:
-            ack = await self._publisher.publish(subject, value, **options)  # KV-18
+            ack = await self._publisher.publish(subject, value, timeout=timeout, **options)  # KV-18
         except NoStreamResponse:
             await check_there(self._stream, self.bucket)
             raise

@@ -53,11 +53,13 @@ async def open_watch(
     *,
     max_bytes: int | None = None,
     snapshot: Snapshot | None = None,
+    calls: ApiClient | None = None,
 ) -> Made:
     """Create the consumer of a watch, and return its watcher, which is of the class `make`.
 
     max_bytes  how much may wait to be read, if the consumer is a pull consumer
     snapshot   the initial values, if they are known; by default the stream is asked
+    calls      creates the consumer, within the timeout of another call
     """
     api, stream = target.api, target.stream
     config = ordered_config(
@@ -75,7 +77,7 @@ async def open_watch(
     try:
         if snapshot is None:
             snapshot = await lister.take(options.policy, options.start or 0)  # D-KV-40
-        messages, cursor = await _consume(api, stream, config, max_bytes)
+        messages, cursor = await _consume(api, calls or api, stream, config, max_bytes)
     except StreamNotFound:
         raise BucketNotFound(target.bucket) from None
     if options.policy == "last_per_subject" and target.history != 1:
@@ -86,16 +88,18 @@ async def open_watch(
 
 
 async def _consume(
-    api: ApiClient, stream: str, config: ConsumerConfig, max_bytes: int | None
+    api: ApiClient, calls: ApiClient, stream: str, config: ConsumerConfig, max_bytes: int | None
 ) -> tuple[Messages | PushMessages, Cursor]:
     if api.prefix.startswith("$JS."):
         # KV-37
-        consumer = await open_ordered(api, stream, "", config, None)  # D-KV-44: or nothing is left
+        # D-KV-44: or nothing is left
+        consumer = await open_ordered(api, stream, "", config, None, calls)
         most = None if max_bytes else _BUFFER
         return consumer.consume(max_messages=most, max_bytes=max_bytes), consumer.cursor
     from jetstream.ordered.subscribe import subscribe_ordered
 
-    messages = await subscribe_ordered(api, stream, config.to_json())  # KV-39
+    end = calls.deadline()
+    messages = await subscribe_ordered(api, stream, config.to_json(), deadline=end)  # KV-39
     assert messages.cursor is not None
     return messages, messages.cursor
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
     from jetstream.machine.iteration import MachineEvents
     from jetstream.message import JsMsg
@@ -109,7 +110,7 @@ class Watcher(Generic[Item]):
         patient = timeout is None or to_seconds(timeout) >= self._api.timeout
         while True:
             if patient and self._snapshot.doubtful:  # D-KV-50: in the loop, not only at its start
-                await self._resolve()
+                await self._resolve(deadline)
             item = self._pop_skipped()
             if item is None:
                 left = None
@@ -134,7 +135,7 @@ class Watcher(Generic[Item]):
             if item is not None:
                 return item
             if self._snapshot.doubtful:
-                await self._settle()
+                await self._settle(deadline)
                 continue
             if not self._ready and not self._fill():
                 if deadline is None:
@@ -144,7 +145,7 @@ class Watcher(Generic[Item]):
                 except TimeoutExpired:
                     if session.port.now() >= deadline:
                         raise self._too_long() from None
-                    await self._settle()
+                    await self._settle(deadline)
                     continue
             item = self._accept(self._ready.pop())
             if item is not None:
@@ -231,26 +232,25 @@ class Watcher(Generic[Item]):
                 self._cursor.ahead = 0
         return self._read(entry)
 
-    async def _resolve(self) -> None:
+    async def _resolve(self, deadline: float | None = None) -> None:
         """Resolve a doubt for a caller that waits for any entry, unless an entry has arrived."""
         if not self._pending:
             try:
-                await self._settle()
+                await self._settle(deadline)
             except TimeoutExpired:
                 pass  # D-KV-45 is only about initial values
 
-    async def _settle(self) -> None:
+    async def _settle(self, deadline: float | None) -> None:
         """Find out whether the missing initial values still exist (D-KV-36)."""
         self._snapshot.doubtful = False
+        lister = self._lister if deadline is None else self._lister.paced(deadline)
         try:
             if self._snapshot.passing:
-                self._snapshot.settled(
-                    await self._lister.has_more(self._taken, self._snapshot.fence)
-                )
+                self._snapshot.settled(await lister.has_more(self._taken, self._snapshot.fence))
             else:
-                self._snapshot.listed(*await self._lister.look())
+                self._snapshot.listed(*await lister.look())
                 if self._snapshot.looks >= _LOOKS:
-                    await self._recover()
+                    await self._recover(lister)
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
         except TimeoutExpired:
@@ -261,7 +261,7 @@ class Watcher(Generic[Item]):
         if self._snapshot.done:
             self._cursor.ahead = 0
 
-    async def _recover(self) -> None:
+    async def _recover(self, lister: Lister) -> None:
         """Read missing values from the stream, and keep those that the consumer skipped.
 
         D-KV-43.
@@ -269,13 +269,13 @@ class Watcher(Generic[Item]):
         all = self._options.policy == "all"
         found: list[StoredMsg] = []
         for key, after in self._snapshot.missing(_MOST_READ):
-            entries = await self._lister.entries(key, after, all=all)
+            entries = await lister.entries(key, after, all=all)
             if not entries:
                 self._snapshot.forget(key)
             found += entries
         known = self._taken
         if [msg for msg in found if msg.seq > known] and not self._pending:
-            known = max(known, await self._delivered_up_to() or 0)
+            known = max(known, await self._delivered_up_to(lister.api) or 0)
         for msg in found:
             if msg.seq <= known:
                 entry = stored_entry(msg, self._bucket, msg.subject[len(self._prefix) :])
@@ -292,14 +292,14 @@ class Watcher(Generic[Item]):
                 return item
         return None
 
-    async def _delivered_up_to(self) -> int | None:
+    async def _delivered_up_to(self, api: ApiClient) -> int | None:
         """Return the last stream sequence that was delivered; None if messages are still queued.
 
         ConsumerNotFound: the consumer is being recreated.
         """
         cursor = self._cursor
         path = "CONSUMER.INFO.%s.%s" % (cursor.stream, cursor.name)
-        info = ConsumerInfo.from_json(await self._api.call(path))
+        info = ConsumerInfo.from_json(await api.call(path))
         here = info.name == cursor.name and info.delivered.consumer_seq == cursor.consumer_seq
         return info.delivered.stream_seq if here and not self._pending else None
 

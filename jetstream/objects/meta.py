@@ -13,6 +13,7 @@ from jetstream.errors.api import ApiError, MessageNotFound, StreamNotFound, Wron
 from jetstream.kv.bucket import ROLLUP, read_message
 from jetstream.kv.options import WatchTarget
 from jetstream.publish.headers import MSG_ID
+from jetstream.streams.stream import stream_through
 from natsproto.errors import HeaderError, RemoteError, TimeoutExpired
 from natsproto.session import check_flag
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from .info import ObjectInfo
 
+_SHORTEST = 0.001
 _TRIES = 50  # each attempt is rejected because another client's change was first
 
 
@@ -63,6 +65,10 @@ class MetaStore:
         self.infos: str = infos_of(self.bucket)
         self.chunks: str = chunks_of(self.bucket)
         self.front: str = front_of(api.prefix)
+
+    def through(self, api: ApiClient) -> MetaStore:
+        """Return the same store; its requests share the timeout of this client."""
+        return MetaStore(self.publisher, api, stream_through(self.stream, api))
 
     def target(self, prefix: str) -> WatchTarget:
         """Return the target of a watch: infos or chunks, which have no history."""
@@ -159,10 +165,11 @@ class MetaStore:
 
     async def _find_surely(self, name: str, *, leader: bool = False) -> MetaEntry | None:
         """Find the info; retry once, because the request may be lost with a connection."""
+        metas = self.through(self.api.bounded())
         try:
-            return await self.find(name, leader=leader)
+            return await metas.through(metas.api.first_try()).find(name, leader=leader)
         except TimeoutExpired:
-            return await self.find(name, leader=True)
+            return await metas.find(name, leader=True)
 
     async def _read(self, subject: str, leader: bool) -> StoredMsg:
         direct = self.stream.cached_info.config.allow_direct and not leader
@@ -171,7 +178,9 @@ class MetaStore:
     async def _write(self, info: ObjectInfo, id: str, last: int) -> PubAck:
         subject = self.front + self.infos + encode_name(info.name)
         # Through a window, which sends it again after a lost connection.
-        async with self.publisher.window(max_pending=1) as window:
+        api = self.api
+        left = max(api.deadline() - api.session.port.now(), _SHORTEST)
+        async with self.publisher.window(max_pending=1, ack_timeout=left) as window:
             publication = await window.publish(
                 subject,
                 info.encode(),

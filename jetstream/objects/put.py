@@ -12,7 +12,8 @@ sequences in the acknowledgments must increase, which shows that chunks are stor
 
 from __future__ import annotations
 
-from jetstream.errors import ObjectCorrupt
+from jetstream.errors import ObjectCorrupt, PublishTimeout
+from jetstream.streams.stream import stream_through
 from natsproto import encode
 from natsproto.errors import InvalidValue, TimeoutExpired
 from natsproto.session import check_count
@@ -48,9 +49,9 @@ async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
                 if piece is None:
                     return await upload.finish()
                 await upload.add(piece)
-    except Exception:
+    except Exception as error:
         with lock:
-            await upload.give_up()
+            await upload.give_up(error)
         raise
     except BaseException:
         with lock:
@@ -128,15 +129,17 @@ class Upload:
             raise
         self._there = True
         assert info is not None
+        # D-CALL-21: the put succeeds without responses to these, so they share one timeout.
+        metas = self._metas.through(self._metas.api.bounded())
         if before is not None:
-            await self._metas.purge_chunks(before)  # OBJ-24
-        return await self._metas.dated(info, seq)
+            await metas.purge_chunks(before)  # OBJ-24
+        return await metas.dated(info, seq)
 
-    async def give_up(self) -> None:
+    async def give_up(self, error: Exception) -> None:
         """Purge the stored chunks before the error is raised, within the timeout of a call."""
         machine = self.abandon()
-        if machine is None:
-            return
+        if machine is None or isinstance(error, (TimeoutExpired, PublishTimeout)):
+            return  # D-CALL-21: the call has waited for the server already
         session = self._metas.api.session
         deadline = session.deadline(self._metas.api.timeout)
         try:
@@ -193,11 +196,13 @@ class Upload:
 
     async def _count(self) -> None:
         """Compare the number of stored chunks after a resend: the stream forgets ids (D-OBJ-21)."""
+        api = self._metas.api.bounded()
         stream = self._metas.stream
         try:
-            info = await stream.info(subjects_filter=self._subject)
-        except TimeoutExpired:
-            info = await stream.info(subjects_filter=self._subject)  # lost with a connection
+            first = stream_through(stream, api.first_try())
+            info = await first.info(subjects_filter=self._subject)
+        except TimeoutExpired:  # lost with a connection
+            info = await stream_through(stream, api).info(subjects_filter=self._subject)
         stored = info.state.subjects.get(self._subject, 0)
         if stored != self._chunks:
             raise self._corrupt("%d chunks are stored, not %d" % (stored, self._chunks))

@@ -21,6 +21,8 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from jetstream.api.client import ApiClient
+
     from .info import ObjectInfo
     from .meta import MetaStore
 
@@ -28,8 +30,13 @@ _AHEAD = 4 * 1024 * 1024
 _AROUND = 128 * 1024  # headers and subject of a message
 
 
-async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
-    """Create the consumer of an object's chunks, and return the reader."""
+async def open_reader(
+    metas: MetaStore, info: ObjectInfo, calls: ApiClient | None = None
+) -> ObjectReader:
+    """Create the consumer of an object's chunks, and return the reader.
+
+    If given, `calls` creates it, within the timeout of another call.
+    """
     if not info.size:
         return ObjectReader(metas, info, None)
     options = WatchOptions(info.nuid, include_history=True)
@@ -42,6 +49,7 @@ async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
         options,
         max_bytes=ahead,
         snapshot=chunks_wanted(info.nuid, info.chunks),  # D-OBJ-39
+        calls=calls,
     )
     return ObjectReader(metas, info, watcher)
 

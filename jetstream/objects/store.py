@@ -83,7 +83,8 @@ class ObjectStore:
 
         ObjectNotFound: it does not exist. LinkUnreadable: it is a link to a bucket.
         """
-        metas = self._metas
+        streams = self._manager.streams.bounded()  # D-CALL-18
+        metas = self._metas.through(streams.calls)
         info = await metas.get(name)
         links = 0
         while info.link is not None:
@@ -96,13 +97,13 @@ class ObjectStore:
                 # OBJ-31
                 raise LinkUnreadable(self.bucket, name, "its chain of links is too long")
             if link.bucket != metas.bucket:
-                store = await self._manager.find(link.bucket)
-                metas = store._metas
+                store = await self._manager.find(link.bucket, streams)
+                metas = store._metas.through(streams.calls)
             info = await metas.get(link.name)
-        return await open_reader(metas, info)
+        return await open_reader(metas.through(self._metas.api), info, streams.calls)
 
     async def get_bytes(self, name: str) -> bytes:
-        """Return all bytes of an object."""
+        """Return all bytes of an object; raise TimeoutExpired as ObjectReader.read does."""
         async with await self.get(name) as reader:
             return await reader.read()
 
@@ -146,6 +147,9 @@ class ObjectStore:
 
         The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
         a few chunks are held in memory. A put that fails or is canceled leaves no chunks.
+
+        TimeoutExpired, PublishTimeout: no response within the timeout of this JetStream, of which
+        each response begins another one. Without a connection, it waits for the next one.
         """
         source = source_of(data, chunk_size or CHUNK)
         with self.lock:
@@ -218,7 +222,7 @@ class ObjectStore:
         given = _changes(meta, new_name, description, headers, metadata)
         new = given.get("name") or name
         encode_name(new)
-        metas = self._metas
+        metas = self._bounded()
         if new == name:
             _, info, seq = await metas.replace(name, lambda found: self._change(found, name, given))
         else:
@@ -232,7 +236,7 @@ class ObjectStore:
 
     async def delete(self, name: str) -> None:
         """Delete an object and its data; raise ObjectNotFound if it never existed."""
-        metas = self._metas
+        metas = self._bounded()
         there: list[ObjectInfo] = []
 
         def change(found: ObjectInfo | None) -> ObjectInfo | None:
@@ -284,15 +288,13 @@ class ObjectStore:
 
     async def seal(self) -> None:
         """Make the bucket read-only, forever."""
-        config = (await self.status()).stream_info.config
-        await self._manager.streams.update_stream(config, sealed=True)  # OBJ-9
+        streams = self._manager.streams.bounded()  # D-CALL-18
+        config = (await self._status(self._metas.through(streams.calls))).stream_info.config
+        await streams.update_stream(config, sealed=True)  # OBJ-9
 
     async def status(self) -> ObjectStoreStatus:
         """Return the configuration and the state of the bucket; raise BucketNotFound."""
-        try:
-            return ObjectStoreStatus(await self._metas.stream.info())
-        except StreamNotFound:
-            raise BucketNotFound(self.bucket) from None
+        return await self._status(self._metas)
 
     async def list(self, show_deleted: bool = False) -> Infos:  # OBJ-37
         """Return the infos of all objects; an empty list if there are none."""
@@ -311,6 +313,16 @@ class ObjectStore:
         return "<ObjectStore %s>" % self.bucket
 
     # How it works
+
+    def _bounded(self) -> MetaStore:
+        """Return the infos for one call, whose requests share its timeout."""
+        return self._metas.through(self._metas.api.bounded())  # D-CALL-18
+
+    async def _status(self, metas: MetaStore) -> ObjectStoreStatus:
+        try:
+            return ObjectStoreStatus(await metas.stream.info())
+        except StreamNotFound:
+            raise BucketNotFound(self.bucket) from None
 
     def _upload(
         self,
@@ -368,9 +380,10 @@ class ObjectStore:
             info.nuid = nuid
             return info
 
-        _, info, seq = await self._metas.replace(name, make)
+        metas = self._bounded()
+        _, info, seq = await metas.replace(name, make)
         assert info is not None
-        return await self._metas.dated(info, seq)
+        return await metas.dated(info, seq)
 
 
 def _deleted(info: ObjectInfo) -> ObjectInfo:

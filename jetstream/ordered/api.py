@@ -65,16 +65,21 @@ _LOOK_AFTER = 1.0
 
 
 async def open_ordered(
-    api: ApiClient, stream: str, prefix: str, config: ConsumerConfig, most: int | None
+    api: ApiClient,
+    stream: str,
+    prefix: str,
+    config: ConsumerConfig,
+    most: int | None,
+    calls: ApiClient | None = None,
 ) -> OrderedConsumer:
-    """Create the first consumer, and return the handle."""
+    """Create the first consumer, within the timeout of `calls` if given, and return the handle."""
     prefix = prefix or api.session.connection.new_token()
     check_new_name("name_prefix", prefix)
     check_new_name("consumer", "%s_%s" % (prefix, "9" * _SERIAL_DIGITS))
     attempts = 0 if most is None else check_count("max_reset_attempts", most)
     api.check_since(config)
     cursor = Cursor(stream, prefix, config.to_json())
-    await _create(api, cursor)
+    await _create(calls or api, cursor)
     return OrderedConsumer(api, cursor, attempts)
 
 

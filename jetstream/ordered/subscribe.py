@@ -30,10 +30,12 @@ async def subscribe_ordered(
     alarm_after: float = ALARM_AFTER,
     max_messages: int | None = None,
     max_bytes: int | None = None,
+    deadline: float | None = None,
 ) -> PushMessages:
     """Return an ordered push subscription (ADR-17), once its first consumer exists.
 
     `config` is the server's JSON with the filters and the start; the other settings are fixed.
+    The consumer has to exist by `deadline`, by default within the timeout of the API.
     """
     session = api.session
     connection = session.connection
@@ -57,7 +59,8 @@ async def subscribe_ordered(
     messages.cursor = cursor
     messages.on_end = _cleanup(api, recreator)
     try:
-        await _begun(session, machine, policy, session.deadline(api.timeout))
+        latest = session.deadline(api.timeout) if deadline is None else deadline
+        await _begun(session, machine, policy, latest)
     except BaseException:
         await messages.stop()
         raise

@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 INACTIVE = 300.0  # seconds after which the server may delete an unused ordered consumer
 
 
+def stream_through(stream: Stream, api: ApiClient) -> Stream:
+    """Return a handle to the same stream that calls this client."""
+    return Stream(stream._streams, api, stream.cached_info)  # pyright: ignore[reportPrivateUsage]
+
+
 class Stream:
     """A stream. Returned by methods of JetStream; `cached_info` is the last info that was read."""
 

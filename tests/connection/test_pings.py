@@ -110,6 +110,7 @@ LOSSES = [  # what happened before the end,                    unsent, in doubt
     ("published after the PING", [2, "ping", 1, "take", "late pong"], (0, 1)),
     ("lost before", [2, "take", "lost"], (0, 0)),
     ("lost while closing", [2, "take", "lost while closing"], (0, 2)),
+    ("confirmed, lost while closing", [3, "take", "pong", 2, "take", "lost while closing"], (0, 2)),
     ("lost while closing, not taken", [2, "lost while closing"], (2, 0)),
     ("sent by another process", [2, "take", 1, "disclaim"], (0, 0)),
 ]

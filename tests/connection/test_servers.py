@@ -533,3 +533,13 @@ def test_the_returned_list_is_a_copy():
     pool.servers.clear()
     assert pool.urls == [ServerUrl("nats", "a", 4222)]
     assert isinstance(pool.servers[0], Server)
+
+
+@pytest.mark.rule("POOL-8")
+@pytest.mark.parametrize("count", [999, 1000, 1001])
+def test_how_many_members_are_believed(count):
+    pool = make("a")
+    server = connect(pool)
+    assert len(pool.discover([f"h{number}:4222" for number in range(count)], server)) == min(
+        count, 1000
+    )

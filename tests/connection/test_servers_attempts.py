@@ -148,3 +148,17 @@ def test_one_error_for_all_attempts():
     attempts.connected(1.0)
     attempts.lost(ConnectionLost("gone"), "", 2.0)
     assert str(attempts.why_failed()).endswith("gone")
+
+
+@pytest.mark.rule("POOL-5")
+def test_an_attempt_that_fails_counts_for_its_server():
+    attempts, pool = make(max_reconnects=2)
+    assert [choose(attempts), choose(attempts)] == [("a", 0.0), ("b", 0.0)]
+    attempts.connected(0.0)
+    attempts.lost(ConnectionLost("x"), "", 10.0)
+    for host, failures in (("a", 1), ("b", 1), ("a", 2), ("b", 2)):
+        assert choose(attempts)[0] == host
+        error = ConnectionLost("y")
+        attempts.failed(error)
+        assert (attempts.server.failures, attempts.server.last_error) == (failures, error)
+    assert (pool.servers, choose(attempts)) == ([], None)

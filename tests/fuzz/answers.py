@@ -13,11 +13,12 @@ returned have the types that are promised, and functions that read the same thin
 
 from __future__ import annotations
 
+import functools
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jetstream.advisories.kinds import decode_advisory, read_advisory
-from jetstream.api.client import read_reply
+from jetstream.api.client import read_object, read_reply
 from jetstream.api.counters import read_counter
 from jetstream.api.listing import read_missing, read_offline
 from jetstream.api.metadata import read_consumer_seq, read_metadata, read_place
@@ -64,14 +65,17 @@ def check_api(data: bytes) -> None:
         answer = read_reply(data)
     except EXPECTED:
         return
-    for read in (*(cls.from_json for cls in CLASSES), read_missing, read_offline):
+    for cls in CLASSES:
         try:
-            found: Any = read(answer)
+            found = cls.from_json(answer)
         except EXPECTED:
             continue
-        repr(found)
-        if hasattr(found, "to_json"):
+        if cls is PubAck or _has_fields(found):
+            repr(found)
             _check_json(found)
+    for read in (read_missing, read_offline):
+        with suppress(*EXPECTED):
+            repr(read(answer))
     try:
         msg = read_stored("S", answer)
     except EXPECTED:
@@ -79,6 +83,14 @@ def check_api(data: bytes) -> None:
     assert isinstance(msg.seq, int), "a sequence is a number"
     assert isinstance(msg.subject, str), "a subject is text"
     _check_stored(msg)
+
+
+def _has_fields(found: Fields) -> bool:
+    """Return whether anything but unknown fields was read.
+
+    Otherwise showing and writing it, which takes most of the time, is the same as for a PubAck.
+    """
+    return bool(found.given_fields())
 
 
 def _check_json(found: Fields) -> None:
@@ -132,10 +144,21 @@ def _check_order(replies: list[bytes]) -> None:
 
 
 def _cursor() -> Cursor:
+    """Return the cursor of an ordered consumer that has just begun."""
+    # A copy of one that was made once: that takes half of the time of an execution.
+    cursor = Cursor.__new__(Cursor)
+    for name, value in _begun():
+        setattr(cursor, name, value)
+    return cursor
+
+
+@functools.cache
+def _begun() -> list[tuple[str, Any]]:
+    """Return the attributes of such a cursor, none of which `admit` changes in place."""
     cursor = Cursor("S", "o", {"deliver_policy": "all"})
     cursor.next_consumer()
     cursor.installed({"name": "o_1", "delivered": {"consumer_seq": 0, "stream_seq": 0}})
-    return cursor
+    return [(name, getattr(cursor, name)) for name in Cursor.__slots__]
 
 
 def check_advisory(data: bytes) -> None:
@@ -228,6 +251,12 @@ def _check_client(msg: Msg) -> None:
     error = service_error(msg)
     if error is not None:
         assert isinstance(error.code, int)
+    try:
+        read_object(msg.data)
+    except InvalidResponse:
+        with suppress(InvalidResponse):
+            read_response(ServicePing, "PING", msg.data)
+        return  # the others would fail in the same way
     for verb, cls in (("PING", ServicePing), ("INFO", ServiceInfo), ("STATS", ServiceStats)):
         with suppress(InvalidResponse):
             repr(read_response(cls, verb, msg.data))

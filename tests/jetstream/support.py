@@ -207,3 +207,12 @@ def body(data: bytes) -> Any:
     if data[:1] in (b"{", b"["):
         return json.loads(data)
     return data or None
+
+
+class SlowStage(Stage):
+    """A server that takes two seconds for each answer."""
+
+    def _answer(self, reply: str) -> bool:
+        if self.answers[0] != SILENCE:
+            self.wire.now += 2.0
+        return super()._answer(reply)

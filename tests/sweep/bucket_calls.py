@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jetstream import ObjectMeta
+from jetstream.kv import Base64Codec
 
 from .coroutines import call, plain
 from .stage import CHUNK
@@ -114,10 +115,25 @@ async def _follow(on: Stage, watch: Any, put: Any, name: str) -> None:
     "KeyWatcher.next_initial",
     "KeyWatcher.stop",
     "InitialEntries.__anext__",
-    waits=True,
 )
 async def watch(on: Stage) -> None:
     await on(_follow(on, on.kv.watch, on.kv.put, "d"))
+
+
+@call("KeyValue.get", "KeyValue.put", "KeyValue.history", "KeyValue.keys", "KeyValue.watch")
+async def coded(on: Stage) -> None:
+    """Keys and values that codecs encode."""
+
+    async def use() -> None:
+        kv = on.kv.with_codecs(keys=Base64Codec(), values=Base64Codec())
+        await kv.put("e", b"1")
+        assert (await kv.get("e")).value == b"1"
+        await kv.history("e")
+        assert "e" in await kv.keys("e")
+        async with await kv.watch("e") as watcher:
+            await watcher.next(on.timeout)
+
+    await on(use())
 
 
 @call("KeyValue.watch_all")
@@ -145,7 +161,7 @@ async def list_keys(on: Stage) -> None:
     await on(use())
 
 
-@call("ObjectStore.put", "ObjectStore.delete", timeouts=2, midway=4)
+@call("ObjectStore.put", "ObjectStore.delete")
 async def put_object(on: Stage) -> None:
     """Whatever is canceled, the object is complete or absent. A failed put purges its chunks.
 
@@ -166,7 +182,7 @@ async def put_object(on: Stage) -> None:
     await store.delete("b")
 
 
-@call("ObjectStore.put_file", "ObjectStore.get_file", timeouts=2, midway=4)
+@call("ObjectStore.put_file", "ObjectStore.get_file")
 async def files(on: Stage) -> None:
     """A canceled `get_file` leaves no file, or a complete one."""
     source, target = on.folder / "source", on.folder / "target"
@@ -210,7 +226,7 @@ async def read_object(on: Stage) -> None:
     await on(use())
 
 
-@call("ObjectStore.update_meta", "ObjectStore.add_link", "ObjectStore.add_bucket_link", timeouts=2)
+@call("ObjectStore.update_meta", "ObjectStore.add_link", "ObjectStore.add_bucket_link")
 async def links(on: Stage) -> None:
     store = await on.other.object_store("o")
     await store.put("m", b"1")
@@ -237,8 +253,6 @@ async def links(on: Stage) -> None:
     "ObjectWatcher.next_initial",
     "ObjectWatcher.stop",
     "InitialObjects.__anext__",
-    waits=True,
-    midway=4,
 )
 async def watch_objects(on: Stage) -> None:
     store = await on.other.object_store("o")

@@ -23,6 +23,15 @@ plain(
 PAYLOAD = bytes(1024)
 
 
+@call("connect")
+async def connect(on: Stage) -> None:
+    async def use() -> None:
+        async with on.opening(connect_timeout=on.timeout) as client:
+            await client.publish("sweep")
+
+    await on(use())
+
+
 @call("Client.publish", local=True)
 async def publish(on: Stage) -> None:
     """Publish more than the client sends in one turn."""
@@ -117,7 +126,7 @@ async def unsubscribe(on: Stage) -> None:
     await sub.unsubscribe()
 
 
-@call("Subscription.__anext__", waits=True)
+@call("Subscription.__anext__")
 async def iterate(on: Stage) -> None:
     """Messages that the iteration did not return are there for the next one."""
     sub = await on.client.subscribe("sweep.iterate")
@@ -139,7 +148,7 @@ async def iterate(on: Stage) -> None:
     await sub.unsubscribe()
 
 
-@call("Subscription.run", waits=True)
+@call("Subscription.run")
 async def run(on: Stage) -> None:
     """Canceling it ends the subscription; messages that have arrived can still be taken."""
     sub = await on.client.subscribe("sweep.run")
@@ -201,7 +210,7 @@ async def drain(on: Stage) -> None:
     await _own_client(on, "drain", on.timeout)
 
 
-@call("Client.__aenter__", "Client.__aexit__", grace=1.0)
+@call("Client.__aenter__", "Client.__aexit__")
 async def client_block(on: Stage) -> None:
     """The end of the block takes two seconds at most."""
     client = await on.new_client()
@@ -223,10 +232,10 @@ async def force_reconnect(on: Stage) -> None:
     await client.close()
 
 
-@call("Events.next", "EventReader.next", "Events.__anext__", "EventReader.__anext__", timeouts=5)
+@call("Events.next", "EventReader.next", "Events.__anext__", "EventReader.__anext__")
 async def events(on: Stage) -> None:
-    """An attempt to connect ends after five seconds, which is an event, too."""
-    client = await on.new_client()
+    """An attempt to connect that fails is an event, too."""
+    client = await on.new_client(connect_timeout=on.timeout)
     await client.events.next(10.0)
 
     async def take() -> None:

@@ -108,7 +108,7 @@ async def elastic_group(on: Stage) -> None:
     await on(use())
 
 
-@call("StaticGroup.step_down", "ElasticGroup.step_down", fails=True, timeouts=2)
+@call("StaticGroup.step_down", "ElasticGroup.step_down", fails=True)
 async def step_down(on: Stage) -> None:
     """The server answers with an error where the member has no consumer."""
     static, elastic = await _static(on), await _elastic(on)
@@ -128,7 +128,6 @@ async def step_down(on: Stage) -> None:
     "GroupMember.next",
     "GroupMember.__anext__",
     "GroupMember.stop",
-    waits=True,
 )
 async def member(on: Stage) -> None:
     group = await _static(on)
@@ -147,7 +146,7 @@ async def member(on: Stage) -> None:
     await on(use())
 
 
-@call("GroupMember.run", waits=True)
+@call("GroupMember.run")
 async def run_member(on: Stage) -> None:
     group = await _elastic(on)
     await on.other.publish("keyed.1", b"1")

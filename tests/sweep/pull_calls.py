@@ -76,7 +76,7 @@ async def _read_all(on: Stage, read: Callable[[Consumer, list[JsMsg]], Awaitable
     await _all_there(consumer, got)
 
 
-@call("Fetch.__await__", grace=1.0)
+@call("Fetch.__await__")
 async def fetch(on: Stage) -> None:
     async def read(consumer: Consumer, got: list[JsMsg]) -> None:
         got.extend(await consumer.fetch(COUNT, expires=on.timeout))
@@ -84,7 +84,7 @@ async def fetch(on: Stage) -> None:
     await _read_all(on, read)
 
 
-@call("Fetch.__anext__", "Fetch.aclose", grace=1.0)
+@call("Fetch.__anext__", "Fetch.aclose")
 async def iter_fetch(on: Stage) -> None:
     async def read(consumer: Consumer, got: list[JsMsg]) -> None:
         messages = consumer.fetch(COUNT, expires=on.timeout)
@@ -96,7 +96,7 @@ async def iter_fetch(on: Stage) -> None:
     await _read_all(on, read)
 
 
-@call("Consumer.next", "BoundConsumer.next", grace=1.0)
+@call("Consumer.next", "BoundConsumer.next")
 async def next_pulled(on: Stage) -> None:
     async def read(consumer: Consumer, got: list[JsMsg]) -> None:
         for _ in range(COUNT):
@@ -113,7 +113,6 @@ async def next_pulled(on: Stage) -> None:
     "Messages.__anext__",
     "Messages.next",
     "Messages.stop",
-    waits=True,
 )
 async def consume(on: Stage) -> None:
     """The end of the block returns what has arrived; what was in flight is redelivered."""
@@ -136,7 +135,7 @@ async def consume(on: Stage) -> None:
     await _at_least_once(consumer, got)
 
 
-@call("Messages.__anext__", "Messages.next", waits=True)
+@call("Messages.__anext__", "Messages.next")
 async def consume_on(on: Stage) -> None:
     """What a canceled reader has not taken is there for the next one: nothing is redelivered."""
     consumer = await _consumer(on)
@@ -157,7 +156,7 @@ async def consume_on(on: Stage) -> None:
     await _all_there(consumer, got)
 
 
-@call("Messages.run", "Messages.drain", waits=True)
+@call("Messages.run", "Messages.drain")
 async def run_consume(on: Stage) -> None:
     consumer = await _consumer(on, ack_wait=SOON)
     messages = consumer.consume(expires=10.0)
@@ -175,9 +174,9 @@ async def run_consume(on: Stage) -> None:
     await _at_least_once(consumer, got)
 
 
-@call("PullEvents.next", "PullEvents.__anext__", waits=True)
+@call("PullEvents.next", "PullEvents.__anext__")
 async def pull_events(on: Stage) -> None:
-    """A pull that the server refuses is an event."""
+    """A pull that the server refuses is an event. The events end with the messages."""
     await on.other.create_consumer(
         "S", durable_name="q", max_batch=1, ack_wait=FOR_GOOD, filter_subject="s.none"
     )
@@ -187,6 +186,9 @@ async def pull_events(on: Stage) -> None:
     async def use() -> None:
         async with consumer.consume(max_messages=5, expires=10.0) as messages:
             await messages.events.next(on.timeout)
+            await messages.stop()
+            async for _ in messages.events:
+                pass
 
     await on(use())
 
@@ -233,7 +235,6 @@ async def ack_sync(on: Stage) -> None:
     "PullSubscription.fetch",
     "PullSubscription.info",
     "PullSubscription.unsubscribe",
-    midway=3,
 )
 async def pull_subscribe(on: Stage) -> None:
     async def use() -> None:
@@ -254,8 +255,6 @@ async def pull_subscribe(on: Stage) -> None:
     "PushMessages.next",
     "PushMessages.stop",
     "PushMessages.unsubscribe",
-    waits=True,
-    midway=2,
 )
 async def push(on: Stage) -> None:
     async def use() -> None:
@@ -263,13 +262,17 @@ async def push(on: Stage) -> None:
         async with await on.js.subscribe("s.a", stream="S", **options) as messages:
             msg = await messages.next(on.timeout)
             await msg.ack()
+            await on.js.publish("s.a", b"again")
+            async for msg in messages:
+                await msg.ack()
+                break
         await messages.stop()
         await messages.unsubscribe()
 
     await on(use())
 
 
-@call("PushMessages.run", "PushMessages.drain", waits=True, midway=2)
+@call("PushMessages.run", "PushMessages.drain")
 async def run_push(on: Stage) -> None:
     async def use() -> None:
         messages = await on.js.subscribe("s.b", stream="S", inactive_threshold=FOR_GOOD)
@@ -285,7 +288,7 @@ async def run_push(on: Stage) -> None:
     await on(use())
 
 
-@call("PushEvents.next", "PushEvents.__anext__", waits=True)
+@call("PushEvents.next", "PushEvents.__anext__")
 async def push_events(on: Stage) -> None:
     """A consumer that delivers nothing for a while is idle: there is no event."""
 
@@ -294,6 +297,9 @@ async def push_events(on: Stage) -> None:
             try:
                 await messages.events.next(min(on.timeout, 0.05))
             except TimeoutError:
+                pass
+            await messages.stop()
+            async for _ in messages.events:
                 pass
 
     await on(use())
@@ -305,7 +311,6 @@ async def push_events(on: Stage) -> None:
     "OrderedConsumer.delete",
     "OrderedConsumer.fetch",
     "OrderedConsumer.next",
-    midway=3,
 )
 async def ordered(on: Stage) -> None:
     async def use() -> None:
@@ -322,6 +327,52 @@ async def ordered(on: Stage) -> None:
 
 
 @call(
+    "OrderedMessages.__aenter__",
+    "OrderedMessages.__aexit__",
+    "OrderedMessages.__anext__",
+    "OrderedMessages.next",
+    "OrderedMessages.stop",
+)
+async def consume_in_order(on: Stage) -> None:
+    async def use() -> None:
+        consumer = await on.stream.ordered_consumer(filter_subjects="s.a")
+        async with consumer.consume(max_messages=5) as messages:
+            await messages.next(on.timeout)
+            await on.js.publish("s.a", b"again")
+            async for _ in messages:
+                break
+        await messages.stop()
+
+    await on(use())
+
+
+@call("OrderedMessages.run", "OrderedMessages.drain")
+async def run_in_order(on: Stage) -> None:
+    async def use() -> None:
+        consumer = await on.stream.ordered_consumer(filter_subjects="s.b")
+        messages = consumer.consume(max_messages=5)
+
+        async def take(msg: JsMsg) -> None:
+            await messages.drain(on.timeout)
+
+        try:
+            await messages.run(take)
+        finally:
+            await messages.stop()
+
+    await on(use())
+
+
+@call("JetStream.subscribe")
+async def push_in_order(on: Stage) -> None:
+    async def use() -> None:
+        async with await on.js.subscribe("s.a", stream="S", ordered=True) as messages:
+            await messages.next(on.timeout)
+
+    await on(use())
+
+
+@call(
     "Consumer.dead_letters",
     "BoundConsumer.dead_letters",
     "DeadLetters.__aenter__",
@@ -332,7 +383,6 @@ async def ordered(on: Stage) -> None:
     "DeadLetter.retry",
     "DeadLetter.discard",
     "DeadLetter.in_progress",
-    waits=True,
 )
 async def dead_letters(on: Stage) -> None:
     consumer = await _consumer(on)

@@ -24,7 +24,6 @@ async def _echo(request: ServiceRequest) -> None:
     "Services.info",
     "Services.stats",
     "Services.request",
-    timeouts=4,
 )
 async def discover(on: Stage) -> None:
     """Ask a service of another client."""
@@ -59,8 +58,6 @@ async def discover(on: Stage) -> None:
     "ServiceRequest.respond_json",
     "ServiceRequest.respond_error",
     "ServiceRequest.fail",
-    waits=True,
-    timeouts=5,
 )
 async def serve(on: Stage) -> None:
     """The start of a block may take five seconds."""
@@ -69,10 +66,11 @@ async def serve(on: Stage) -> None:
         async with on.service(drain_timeout=on.timeout) as service:
             endpoint = service.add_endpoint("sweep")
             await service.stats()
-            for _ in range(3):
+            for _ in range(4):
                 await on.client.publish("sweep", reply="sweep.reply")
             request = await endpoint.next(on.timeout)
             await request.respond_json([1])
+            await (await endpoint.next(on.timeout)).respond(b"1")
             async for request in endpoint:
                 await request.respond_error(400, "no")
                 break
@@ -83,7 +81,7 @@ async def serve(on: Stage) -> None:
     await on(use())
 
 
-@call("Service.run", waits=True, timeouts=5)
+@call("Service.run")
 async def run_service(on: Stage) -> None:
     async def use() -> None:
         async with on.service(drain_timeout=on.timeout) as service:
@@ -99,11 +97,14 @@ async def run_service(on: Stage) -> None:
     await on(use())
 
 
-@call("ServiceEvents.next", "ServiceEvents.__anext__", waits=True, timeouts=5)
+@call("ServiceEvents.next", "ServiceEvents.__anext__")
 async def service_events(on: Stage) -> None:
     async def use() -> None:
         async with on.service(drain_timeout=on.timeout) as service:
             with suppress(NatsError):
                 await service.events.next(min(on.timeout, 0.05))
+            await service.stop(timeout=on.timeout)
+            async for _ in service.events:
+                pass
 
     await on(use())

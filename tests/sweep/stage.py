@@ -11,6 +11,7 @@ from natsproto.errors import NatsError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from jetstream import (
@@ -99,8 +100,12 @@ class Stage:
         """Run something next to the call."""
         raise NotImplementedError
 
-    async def new_client(self) -> Client:
+    async def new_client(self, **options: Any) -> Client:
         """Return a further client, to be closed."""
+        raise NotImplementedError
+
+    def opening(self, **options: Any) -> AbstractAsyncContextManager[Client]:
+        """Return what connects a further client, to be used in `async with`."""
         raise NotImplementedError
 
     async def publish(self, count: int = 3) -> None:

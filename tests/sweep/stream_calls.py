@@ -163,7 +163,6 @@ async def iter_get_msgs(on: Stage) -> None:
     "PublishWindow.flush",
     "PublishWindow.close",
     "Publication.result",
-    midway=2,
 )
 async def window(on: Stage) -> None:
     async def use() -> None:
@@ -263,7 +262,6 @@ async def restore_stream(on: Stage) -> None:
     "Advisories.__anext__",
     "Advisories.next",
     "Advisories.stop",
-    waits=True,
 )
 async def advisories(on: Stage) -> None:
     on.clean(lambda: on.other.delete_consumer("S", "d"))

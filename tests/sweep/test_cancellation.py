@@ -26,6 +26,7 @@ from tests.sweep.test_coroutines import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from natsproto.client import Client
@@ -58,9 +59,13 @@ class CancelingStage(Stage):
     def start(self, work: Callable[[], Any]) -> Task[Any]:
         return self._lane.runtime.start(work)
 
-    async def new_client(self) -> Client:
-        client: Client = await self.stack.enter_async_context(self._lane.connect())
+    async def new_client(self, **options: Any) -> Client:
+        client: Client = await self.stack.enter_async_context(self._lane.connect(**options))
         return client
+
+    def opening(self, **options: Any) -> AbstractAsyncContextManager[Client]:
+        opened: AbstractAsyncContextManager[Client] = self._lane.connect(**options)
+        return opened
 
     async def settled(self) -> None:
         deadline = time.monotonic() + TIMEOUT
@@ -83,8 +88,9 @@ class Lane:
         #: By call: how often it suspends, and how often it was canceled, early and late.
         self.points: dict[str, tuple[int, int]] = {}
 
-    def connect(self) -> Any:
-        return self.runtime.connect(self._server.url, user=self._account, password="pw")
+    def connect(self, **options: Any) -> Any:
+        url = self._server.url
+        return self.runtime.connect(url, user=self._account, password="pw", **options)
 
     async def work(self, todo: list[str]) -> None:
         async with self.connect() as other:

@@ -1,7 +1,8 @@
 """All calls of the table on one runtime, each with clients of its own, and their verdict.
 
 A theater brings every call to the point where it is ready, and its curtain says what happens then.
-A call may take its timeout and a tenth of it, and an allowance for a busy machine.
+Each public coroutine that runs then may take its timeout and a tenth of it, and an allowance for a
+busy machine (limits.py).
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import asyncio
 import importlib
 import threading
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import FastBatchFailed, PublishesFailed, PublishInDoubt
 from natsproto.adapters import poll
-from natsproto.errors import MessagesUnconfirmed, NatsError, TimeoutExpired
+from natsproto.errors import ConnectFailed, MessagesUnconfirmed, NatsError, TimeoutExpired
 from tests.conformance.runners import RUNNERS, make_runner
+from tests.sweep.coroutines import CONNECT
+from tests.sweep.limits import TIMEOUT, limit, may_wait
 from tests.sweep.stage import Stage
+from tests.sweep.tracing import Record, Traced, note, tracing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,15 +31,14 @@ if TYPE_CHECKING:
     from natsproto.testing.runner import Runner, Task
     from tests.sweep.coroutines import Call
 
-TIMEOUT = 1.0
-# A hundred calls end at the same moment, on a machine that does other things, too.
-ALLOWANCE = 0.6
 AT_ONCE = 6
 PATIENCE = 90.0
 ATTEMPTS = 10
 LONGEST = 180.0
+# Some calls are made one after the other: each of them may take its timeout.
+SILENCE = 12.0
 # What a call may raise that got no answer.
-EXPECTED = (TimeoutExpired, PublishInDoubt, PublishesFailed, FastBatchFailed)
+EXPECTED = (TimeoutExpired, ConnectFailed, PublishInDoubt, PublishesFailed, FastBatchFailed)
 
 
 class Over(Exception):
@@ -50,8 +53,8 @@ class Curtain:
         self._missing = count
         #: All calls are ready.
         self.raised = False
-        #: The server answers again.
-        self.fallen = False
+        #: When the server began to answer again; None: it is silent.
+        self.fallen_at: float | None = None
 
     def arrive(self) -> None:
         """Count a call that is ready, or that failed before."""
@@ -63,7 +66,7 @@ class Curtain:
 
     def fall(self) -> None:
         """End the silence."""
-        self.fallen = True
+        self.fallen_at = time.monotonic()
         self.thaw()
 
     def silence(self) -> None:
@@ -84,6 +87,20 @@ class Idle:
         """Return at once."""
 
 
+class _Opening(AbstractAsyncContextManager["Client"]):
+    """Connects a client, which is noted as if it were a coroutine."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[Client]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> Client:
+        client: Client = await note((CONNECT,), self._opening.__aenter__())
+        return client
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        return await self._opening.__aexit__(*exc)
+
+
 class SilentStage(Stage):
     """Runs the coroutine while the server is silent, and measures it."""
 
@@ -92,7 +109,8 @@ class SilentStage(Stage):
         self._theater = theater
         self.ready = False
         self.ended = False
-        self.seconds: float | None = None
+        #: The public coroutines that ran.
+        self.records: list[Record] = []
         self.error: BaseException | None = None
 
     async def __call__(self, work: Awaitable[Any]) -> Any:
@@ -101,16 +119,20 @@ class SilentStage(Stage):
         theater.leave_queue()
         theater.curtain.arrive()
         await theater.begin(self.tag)
-        started = time.monotonic()
         try:
-            await work
+            await Traced(work, self.records)
         except Exception as error:
             self.error = error
-        if not theater.curtain.fallen:
-            self.seconds = time.monotonic() - theater.begun_at(self.tag, started)
         self.ended = True
         theater.end(self.tag)
         raise Over
+
+    def opening(self, **options: Any) -> AbstractAsyncContextManager[Client]:
+        return self._theater.opening(self.tag, True, options)
+
+    def waits(self) -> bool:
+        """Return whether it waits for something without a timeout."""
+        return any(may_wait(each.names) and each.ended is None for each in self.records)
 
     def start(self, work: Callable[[], Any]) -> Task[Any]:
         async def helping() -> None:
@@ -143,7 +165,8 @@ class Theater:
         self.curtain: Curtain
         self.stages: dict[str, SilentStage] = {}
         self.broken: dict[str, str] = {}
-        self.lag = 0.0
+        #: How late this machine was, and when that was over.
+        self.lags: list[tuple[float, float]] = []
         self._lock = threading.Lock()
         self._preparing = 0
 
@@ -151,15 +174,20 @@ class Theater:
         """Return the URL and the options with which a client of a run connects."""
         raise NotImplementedError
 
+    def opening(self, name: str, swept: bool, more: Any) -> _Opening:
+        """Return what connects a client of a run."""
+        url, options = self.address(name, swept)
+        return _Opening(self.runner.open(self._connect, url, options | more))
+
     async def prepare(self, stage: SilentStage) -> None:
         """Prepare what the run needs, before the call does."""
 
     async def begin(self, name: str) -> None:
         """Wait until a call that is ready may begin."""
 
-    def begun_at(self, name: str, started: float) -> float:
-        """Return when the time of a call began, which started then."""
-        return started
+    def silent_at(self, name: str) -> float:
+        """Return when the server fell silent for a call; 0.0: before it began."""
+        return 0.0
 
     def end(self, name: str) -> None:
         """Note that a call has ended."""
@@ -194,9 +222,9 @@ class Theater:
         deadline = time.monotonic() + PATIENCE
         while not self.curtain.raised:
             assert time.monotonic() < deadline, "the calls do not get ready"
-            await self.sleep(0.01)
+            await self._nap()
         try:
-            await self._watch_lag(self._longest())
+            await self._watch(SILENCE)
         finally:
             self.curtain.fall()
         deadline = time.monotonic() + self.aftermath
@@ -205,12 +233,22 @@ class Theater:
         for task in tasks:
             await task.stop()
 
-    async def _watch_lag(self, seconds: float) -> None:
-        """Let the calls run, and measure how late this machine is meanwhile."""
+    async def _watch(self, seconds: float) -> None:
+        """Let the calls run, until none of them should."""
         deadline = time.monotonic() + seconds
-        while (now := time.monotonic()) < deadline and not self._over():
-            await self.sleep(0.01)
-            self.lag = max(self.lag, time.monotonic() - now - 0.01)
+        while time.monotonic() < deadline and not self._settled():
+            await self._nap()
+
+    async def _nap(self) -> None:
+        """Sleep for a moment, and measure how late this machine is."""
+        began = time.monotonic()
+        await self.sleep(0.01)
+        now = time.monotonic()
+        self.lags.append((now - began - 0.01, now))
+
+    def _lag(self, began: float, ended: float) -> float:
+        """Return how late this machine was, at most, between these times."""
+        return max((lag for lag, when in self.lags if began <= when <= ended + lag), default=0.0)
 
     def _over(self) -> bool:
         """Return whether all calls have ended."""
@@ -219,8 +257,9 @@ class Theater:
             name in self.broken or (name in stages and stages[name].ended) for name in self.calls
         )
 
-    def _longest(self) -> float:
-        return max(self.limit(call) for call in self.calls.values()) + ALLOWANCE
+    def _settled(self) -> bool:
+        """Return whether all calls have ended, or wait without a timeout."""
+        return all(stage.ended or stage.waits() for stage in self.stages.values())
 
     async def _perform(self, name: str, stage: SilentStage) -> None:
         for _ in range(ATTEMPTS):
@@ -240,10 +279,8 @@ class Theater:
         try:
             async with AsyncExitStack() as stack:
 
-                async def connect(swept: bool = True) -> Client:
-                    url, options = self.address(name, swept)
-                    opening = self.runner.open(self._connect, url, options)
-                    return await stack.enter_async_context(opening)
+                async def connect(swept: bool = True, **options: Any) -> Client:
+                    return await stack.enter_async_context(self.opening(name, swept, options))
 
                 stage = SilentStage(self, await connect(), await connect(swept=False), folder)
                 stage.new_client = connect  # type: ignore[method-assign]
@@ -262,31 +299,33 @@ class Theater:
 
     def problems(self) -> list[str]:
         """Run all calls, and return what is wrong with them."""
-        self.runner.run(self.main, LONGEST)
+        with tracing():
+            self.runner.run(self.main, LONGEST)
         found = [f"{name}: {error}" for name, error in self.broken.items()]
         for name, stage in self.stages.items():
-            if name not in self.broken and (problem := self._judge(self.calls[name], stage)):
-                found.append(f"{name}: {problem}")
+            if name not in self.broken:
+                found += [f"{name}: {problem}" for problem in self._judge(name, stage)]
         return found
 
-    def _judge(self, call: Call, stage: SilentStage) -> str:
-        """Return what is wrong with the end of a call, or ""."""
-        if stage.error is not None and not self.expects(call, stage.error):
-            return repr(stage.error)
-        if stage.seconds is None:
-            return "" if call.waits else "did not end"
-        late = stage.seconds > self.limit(call) + 2 * self.lag
-        return f"{stage.seconds:.2f} s, {stage.error!r} (lag {self.lag:.2f} s)" if late else ""
+    def _judge(self, name: str, stage: SilentStage) -> list[str]:
+        """Return what is wrong with a call."""
+        if stage.error is not None and not self.expects(self.calls[name], stage.error):
+            return [repr(stage.error)]
+        return [problem for each in stage.records if (problem := self._late(name, each))]
 
-    def limit(self, call: Call) -> float:
-        """Return how long a call may take."""
-        return limit(call)
+    def _late(self, name: str, record: Record) -> str:
+        """Return what is wrong with the end of a coroutine, or ""."""
+        if may_wait(record.names):
+            return ""
+        fallen_at = self.curtain.fallen_at
+        assert fallen_at is not None
+        ended = min(record.ended or fallen_at, fallen_at)
+        began = max(record.began, self.silent_at(name))
+        lag = self._lag(began, ended)
+        if ended - began <= limit(record.names) + 2 * lag:
+            return ""
+        return f"{record.names[0]} took {ended - began:.2f} s (lag {lag:.2f} s)"
 
     def expects(self, call: Call, error: BaseException) -> bool:
         """Return whether a call may raise this."""
         return isinstance(error, EXPECTED)
-
-
-def limit(call: Call) -> float:
-    """Return how long a call may take."""
-    return (call.timeouts * TIMEOUT + call.grace) * 1.1 + ALLOWANCE

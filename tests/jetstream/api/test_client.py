@@ -26,7 +26,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.wire.frames import Info, Msg
-from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
+from tests.jetstream.support import NOBODY, SILENCE, SlowStage, Stage, Status
 
 
 def api(stage, domain="", prefix="$JS.API", timeout=5.0):
@@ -371,3 +371,41 @@ def test_calls_that_share_a_timeout():
     with pytest.raises(TimeoutExpired):
         stage.run(client.call("INFO"))
     assert stage.now() == 10.0
+
+
+@pytest.mark.rule("D-CALL-21")
+def test_each_response_begins_another_timeout():
+    stage = SlowStage({}, {}, {}, SILENCE, SILENCE)
+    client = api(stage)
+    paced = client.paced(3.0)
+    assert (paced.deadline(), client.paced(9.0).deadline()) == (3.0, 5.0)
+    for now in (2.0, 4.0, 6.0):
+        stage.run(paced.call("INFO"))
+        assert (stage.now(), paced.deadline()) == (now, now + 5.0)
+    with pytest.raises(TimeoutExpired):
+        stage.run(paced.call("INFO"))
+    assert stage.now() == 11.0
+    with pytest.raises(TimeoutExpired):
+        stage.run(paced.paced(11.5).call("INFO"))
+    assert stage.now() == 11.0  # a silence is not extended
+
+
+@pytest.mark.rule("D-CALL-21")
+def test_half_of_the_time_for_a_first_try():
+    stage = Stage(SILENCE, SILENCE)
+    bounded = api(stage).bounded()
+    with pytest.raises(TimeoutExpired):
+        stage.run(bounded.first_try().call("INFO"))
+    assert stage.now() == 2.5
+    with pytest.raises(TimeoutExpired):
+        stage.run(bounded.call("INFO"))
+    assert stage.now() == 5.0
+
+
+@pytest.mark.rule("D-CALL-21")
+def test_the_pages_of_a_listing_have_a_timeout_each():
+    pages = [{"streams": [name], "total": 4, "offset": 0, "limit": 1} for name in "abc"]
+    stage = SlowStage(*pages, SILENCE)
+    with pytest.raises(TimeoutExpired):
+        stage.run(api(stage).pages("STREAM.NAMES", "streams", {}))
+    assert stage.now() == 3 * 2.0 + 5.0

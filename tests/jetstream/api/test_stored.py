@@ -23,7 +23,7 @@ from natsproto.errors import (
 )
 from natsproto.wire.headers import Headers
 from tests.core import ROOT
-from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
+from tests.jetstream.support import NOBODY, SILENCE, SlowStage, Stage, Status
 
 TIME = "2026-11-15T23:55:50.159073055Z"
 
@@ -462,3 +462,12 @@ def test_an_old_server_does_not_support_batches():
     with pytest.raises(NotSupported):
         stage.run(get_direct_batch(api(stage), "S", {"batch": 2}, 2))
     assert stage.quiet()
+
+
+@pytest.mark.rule("D-CALL-18")
+def test_the_api_is_asked_within_the_timeout_of_a_direct_get():
+    stage = SlowStage(NOBODY, SILENCE)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
+    with pytest.raises(TimeoutExpired):
+        stage.run(get_direct_last(api, "S", "a", {"last_by_subj": "a"}))
+    assert stage.now() == 5.0

@@ -7,9 +7,10 @@ import pytest
 from jetstream.api.client import ApiClient
 from jetstream.kv.snapshot import COUNTING, DONE, LISTED, PASSING, Lister, Snapshot, chunks_wanted
 from jetstream.schema.types import MOST_SEQUENCE
+from natsproto.errors import TimeoutExpired
 from tests.jetstream import buckets
 from tests.jetstream.kvs import listed, there
-from tests.jetstream.support import Stage
+from tests.jetstream.support import SILENCE, SlowStage, Stage
 
 FENCE = 10
 
@@ -259,3 +260,20 @@ def test_how_many_keys_are_missing():
     assert Snapshot().left == 0
     assert Snapshot(COUNTING, 9, 3).left == 3
     assert Snapshot.of({"a": 2, "b": 1}, 9).left == 2
+
+
+@pytest.mark.rule("D-CALL-21")
+@pytest.mark.parametrize("whole", [False, True])
+def test_each_page_begins_another_timeout(whole):
+    pages = [listed(9, a=1), listed(9, b=1), SILENCE]
+    stage = SlowStage(*pages)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
+    lister = Lister(api, "KV_b", "$KV.b.", [">"] if whole else ["a", "b", "c"], whole=whole)
+    paced = lister.paced(3.0)
+    if whole:
+        stage.answers = [there(2)]
+        assert stage.run(paced.take("last_per_subject", 0)).state == COUNTING
+        return
+    with pytest.raises(TimeoutExpired):
+        stage.run(paced.look())
+    assert stage.now() == 2 * 2.0 + 5.0

@@ -11,12 +11,13 @@ from jetstream.errors import (
     NoStreamResponse,
     ObjectCorrupt,
     PublishInDoubt,
+    PublishTimeout,
     WrongLastSequence,
 )
 from jetstream.objects.info import ObjectMeta
 from jetstream.objects.put import Upload, send_all
 from jetstream.publish.source import source_of
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidValue, TimeoutExpired
 from tests.jetstream.object_stores import (
     NOT_FOUND,
     PURGED,
@@ -250,7 +251,7 @@ def test_wrong_data():
 
 
 def give_up(stage, upload):
-    stage.run(upload.give_up())
+    stage.run(upload.give_up(ValueError()))
     return [body for subject, body in stage.asked if PURGE in subject]
 
 
@@ -269,6 +270,16 @@ def test_a_failed_put_without_a_response_to_the_purge():
     begin = stage.now()
     give_up(stage, upload)
     assert stage.now() - begin == 5.0
+
+
+@pytest.mark.rule("D-CALL-21")
+@pytest.mark.parametrize("error", [TimeoutExpired("late"), PublishTimeout("late")])
+def test_a_put_that_waited_for_the_server_does_not_wait_for_the_purge(error):
+    stage, upload = start(*[SILENCE] * 9)
+    begin = stage.now()
+    stage.run(upload.give_up(error))
+    assert stage.now() == begin
+    assert short(stage) == [PURGE]
 
 
 @pytest.mark.rule("OBJ-25")
@@ -308,7 +319,7 @@ def test_the_info_is_not_written(name, answers, error, looked, chunks):
     with pytest.raises(error):
         put(stage, upload, b"12")
     stage.pubs.clear()
-    stage.run(upload.give_up())
+    stage.run(upload.give_up(ValueError()))
     asked = stage.asked
     if looked:
         assert asked[0] == ("$JS.API." + ASK, {"last_by_subj": INFO})
@@ -348,7 +359,7 @@ def test_canceled_after_the_info_is_stored(chunks):
     while stage.serve():
         pass
     assert upload.abandon() is None
-    stage.run(upload.give_up())
+    stage.run(upload.give_up(ValueError()))
     bodies = [body for subject, body in stage.asked if PURGE in subject]
     assert bodies == [{"filter": "$O.b.C.OLD"}] * chunks
 

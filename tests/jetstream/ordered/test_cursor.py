@@ -340,3 +340,35 @@ def test_rewind():
     assert (line.rewind(reply % 1), line.rewind(reply % 2), line.start) == (False, False, 0)
     line.next_consumer()
     assert (line.rewind(reply % 3), line.start) == (True, 9)
+
+
+def test_before_the_first():
+    line = cursor()
+    assert (line.serial, line.start, line.ahead, line.consumer_seq) == (0, 0, 0, 0)
+    assert not line.ready
+
+
+@pytest.mark.rule("ORDERED-3")
+def test_a_consumer_of_another_client_is_the_error_of_the_server():
+    line = cursor()
+    line.next_consumer()
+    with pytest.raises(ConsumerExists) as caught:
+        line.installed(created(consumer_seq=1))
+    assert (caught.value.code, caught.value.err_code) == (400, 10148)
+
+
+@pytest.mark.rule("D-ORDERED-26", "D-ORDERED-31")
+def test_another_stream_has_other_subjects():
+    """The number of subjects of the old stream does not apply to the new one."""
+    line = cursor(deliver_policy="last_per_subject")
+    line.next_consumer()
+    line.installed(created(created="2026-01-01T00:00:01Z", num_pending=3))
+    line.expect_latest(3, 10)
+    assert line.ahead == 3
+    line.next_consumer()
+    line.installed(created(num_pending=3))
+    assert line.ahead == 3
+    assert line.confirm(Timestamp.parse("2026-01-01T00:00:09Z")) is not None
+    line.next_consumer()
+    line.installed(created(num_pending=7))
+    assert line.ahead == 7

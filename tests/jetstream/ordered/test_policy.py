@@ -222,3 +222,9 @@ def test_responses_have_tokens_of_their_own():
         *[True] * 3,
         *[False] * 3,
     ]
+
+
+@pytest.mark.rule("ORDERED-8")
+def test_its_machine_knows_that_it_replaces_consumers():
+    """Statuses of unknown pulls, and messages without room, may be from an earlier consumer."""
+    assert using().recreates

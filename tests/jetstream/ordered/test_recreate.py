@@ -15,6 +15,7 @@ from jetstream.errors import (
     StreamNotFound,
     TemporarilyUnavailable,
 )
+from jetstream.ordered import recreate
 from jetstream.ordered.cursor import Cursor
 from jetstream.ordered.recreate import (
     BACKOFF,
@@ -489,3 +490,18 @@ def test_a_consumer_whose_creation_was_not_answered_is_looked_for(answered):
     stage.serve()
     expected = [("$JS.API.CONSUMER.INFO.S.o_1", None)] * (not answered)
     assert (stage.asked[:1], len(receivers)) == (expected, not answered)
+
+
+def test_before_anything_has_happened():
+    recreator = Recreator(cursor(), "$JS.API", INBOX)
+    assert (recreator.state, recreator.failures, recreator.due) == (OFFLINE, 0, None)
+    assert recreator.take_orphan() == ("", False)
+
+
+@pytest.mark.rule("D-ORDERED-25")
+@pytest.mark.parametrize(("late", "believed"), [(0.125, False), (0.126, True)])
+def test_how_late_a_timer_may_fire(monkeypatch, late, believed):
+    monkeypatch.setattr(recreate, "LATE", 0.125)
+    recreator = there(timeout=2.0)
+    recreator.reset(WHY, 0.0)
+    assert (recreator.handle_timer(2.0 + late) is None) is believed

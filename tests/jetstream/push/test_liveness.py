@@ -14,6 +14,7 @@ from jetstream.events import PushWarning
 from jetstream.push.liveness import LivenessProbe
 from jetstream.push.machine import Push
 from jetstream.push.policy import PlainPush
+from natsproto.connection.effects import Poke
 from natsproto.wire.frames import Msg
 from tests.effects import publishes, woken
 
@@ -100,6 +101,7 @@ def test_lookups_without_a_response():
     assert "consumer 'c' of stream 'S'" in str(event.error)
     assert not push.ended
     assert woken(watch) == [push]
+    assert watch.deadline is None
     push.connected(9.0)  # a new reason
     assert (asked(watch), watch.deadline) == (1, 10.0)
 
@@ -154,3 +156,13 @@ def test_they_end_together():
     watch, push = pair()
     push.end()
     assert watch.leaving
+
+
+@pytest.mark.rule("JSSUB-16")
+def test_the_driver_is_told_to_look_at_the_subscription_that_ends():
+    watch, push = pair()
+    push.connected(1.0)
+    watch.take_effects()
+    watch.receive(ELSEWHERE, 1.0)
+    assert push.ended
+    assert [each.receiver for each in watch.take_effects() if isinstance(each, Poke)] == [push]

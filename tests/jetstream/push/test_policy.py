@@ -6,6 +6,7 @@ import pytest
 
 from jetstream.events import ConsumerSequenceReset, Gap
 from jetstream.machine.policy import CONTROL, FULL, KEEP
+from jetstream.push.liveness import LivenessProbe
 from jetstream.push.policy import PlainPush
 from natsproto.connection.effects import Poke
 from natsproto.errors import ConnectionLost
@@ -38,6 +39,7 @@ NUMBERS = [  # last, numbers that arrive, events, last in the end
     (None, [5, 6], [], 6),
     (0, [2, 4], [Gap(1, 1), Gap(3, 3)], 4),
     (4, [1], [ConsumerSequenceReset(4, 1)], 1),
+    (4, [3], [ConsumerSequenceReset(4, 3)], 3),
 ]
 
 
@@ -101,3 +103,11 @@ def test_without_a_probe():
     policy.connected(2.0)
     assert not policy.lost(ConnectionLost("x"), 4.0)
     policy.close()
+
+
+@pytest.mark.rule("JSSUB-16")
+def test_by_default_there_is_no_lookup_after_a_reconnect():
+    policy = PlainPush(probe=LivenessProbe("$JS.API", "S", "c", "t", "i"))
+    policy.connected(0.0)
+    policy.connected(1.0)
+    assert policy.take_effects() == []

@@ -7,7 +7,7 @@ import pytest
 from jetstream import JetStream
 from jetstream.errors import ConsumerExists, StreamNameInUse
 from natsproto.errors import TimeoutExpired
-from tests.jetstream.support import SILENCE, Stage
+from tests.jetstream.support import SILENCE, SlowStage, Stage
 
 CREATED = "2026-01-01T00:00:00Z"
 STREAM = {
@@ -28,15 +28,6 @@ NO_STREAM = error(404, 10059)
 NO_CONSUMER = error(404, 10014)
 IN_USE = error(400, 10058)
 EXISTS = error(400, 10148)
-
-
-class SlowStage(Stage):
-    """A server that takes two seconds for each answer."""
-
-    def _answer(self, reply):
-        if self.answers[0] != SILENCE:
-            self.wire.now += 2.0
-        return super()._answer(reply)
 
 
 CALLS = [

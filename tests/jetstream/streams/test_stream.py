@@ -8,10 +8,10 @@ from jetstream import Counter, JetStream, Timestamp
 from jetstream.errors import InvalidResponse, MessageNotFound
 from jetstream.schema.info import StreamInfo
 from jetstream.streams.consumer import Consumer
-from jetstream.streams.stream import Stream
-from natsproto.errors import InvalidSubject, InvalidValue, NotSupported
+from jetstream.streams.stream import Stream, stream_through
+from natsproto.errors import InvalidSubject, InvalidValue, NotSupported, TimeoutExpired
 from tests.jetstream.api.test_stored import answer, eob
-from tests.jetstream.support import NOBODY, Stage, Status
+from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
 TIME = "2026-11-15T23:55:50.159073055Z"
 MESSAGE = {"message": {"subject": "s.x", "seq": 3, "time": TIME, "data": "bTM="}}
@@ -411,3 +411,14 @@ def test_replicas():
         ("$JS.API.STREAM.PEER.EVACUATE.S", {"peer": "s3"}),
         ("$JS.API.STREAM.CANCEL_MOVE.S", None),
     ]
+
+
+@pytest.mark.rule("D-CALL-18")
+def test_a_handle_that_calls_another_client():
+    stage = Stage(SILENCE)
+    stream = make(stage)
+    through = stream_through(stream, stream._api.until(2.0))
+    assert (through.name, through.cached_info) == (stream.name, stream.cached_info)
+    with pytest.raises(TimeoutExpired):
+        stage.run(through.info())
+    assert stage.now() == 2.0
