@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jetstream.kv import store as _kv
 from jetstream.kv import watch as _watch
-from jetstream.kv.watcher import poll_initial
 from natsproto.hinting import lazy_hints
 from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
@@ -86,7 +85,7 @@ class InitialEntries:
 
     def __next__(self) -> KeyValueEntry:
         # Nearly every value is at hand: without a coroutine and the lock that takes 1.5 us less.
-        entry = poll_initial(self.inner) if self.port.alone else None
+        entry = self.inner.poll() if self.port.alone else None
         return self._next() if entry is None else entry
 
 

@@ -73,16 +73,12 @@ class WatchOptions:
         self.ignore_deletes: bool = check_flag("ignore_deletes", ignore_deletes)
         self.meta_only: bool = check_flag("meta_only", meta_only)  # KV-34
         resumed = resume_from_revision is not None
-        starts: list[tuple[str, DeliverPolicy, bool]] = [
-            ("include_history", "all", include_history),
-            ("updates_only", "new", updates_only),
-            ("resume_from_revision", "by_start_sequence", resumed),
-        ]
-        starts = [each for each in starts if each[2]]
-        if len(starts) > 1:
-            names = " and ".join([name for name, _, _ in starts])
-            raise InvalidValue("%s: only one of them can be given" % names, "KV-33")
+        if include_history + updates_only + resumed > 1:
+            text = "only one of include_history, updates_only and resume_from_revision can be given"
+            raise InvalidValue(text, "KV-33")
         if resume_from_revision is not None:
             check_count("resume_from_revision", resume_from_revision, 1, MOST_SEQUENCE, "KV-33")
-        self.policy: DeliverPolicy = starts[0][1] if starts else "last_per_subject"
+        self.policy: DeliverPolicy = "by_start_sequence" if resumed else "last_per_subject"
+        if include_history or updates_only:
+            self.policy = "all" if include_history else "new"
         self.start: int | None = resume_from_revision

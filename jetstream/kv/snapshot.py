@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
 
+    from .entry import KeyValueEntry
+
 COUNTING = "counting"
 LISTED = "listed"
 PASSING = "passing"
@@ -55,13 +57,13 @@ class Snapshot:
     """Track the missing initial values. If it is `doubtful`, ask the stream and call `listed`."""
 
     __slots__ = (
-        "_left",
         "_missing",
         "_seen",
         "_trusting",
         "done",
         "doubtful",
         "fence",
+        "left",
         "looks",
         "state",
     )
@@ -75,7 +77,8 @@ class Snapshot:
         self.looks: int = 0
         #: The last sequence that the stream had when it was asked.
         self.fence: int = fence
-        self._left = left
+        #: How many keys are missing; with a listing, how many it had at first.
+        self.left: int = left
         self._seen: set[str] = set()  # while COUNTING: the keys that have arrived
         # While LISTED: for each key how many entries are wanted, how many have arrived, and the
         # sequence of the last of them.
@@ -89,16 +92,6 @@ class Snapshot:
         made._missing = {key: (counts[key], 0, 0) for key in counts}
         return made
 
-    @property
-    def left(self) -> int:
-        """How many keys are missing; with a listing at first, how many it has."""
-        return self._left
-
-    @property
-    def passing(self) -> bool:
-        """Whether only the sequence in the stream counts."""
-        return self.state == PASSING
-
     def see(self, key: str, seq: int, pending: int) -> None:
         """Record an entry that the watch has delivered."""
         state = self.state
@@ -106,8 +99,8 @@ class Snapshot:
             if key not in self._seen:
                 self._seen.add(key)
                 if seq <= self.fence:
-                    self._left -= 1
-            complete = not self._left
+                    self.left -= 1
+            complete = not self.left
         elif state == DONE:
             return
         elif state == LISTED:
@@ -125,6 +118,20 @@ class Snapshot:
             self.end()
         elif seq > self.fence or (self._trusting and not pending):
             self.doubtful = True
+
+    def see_all(self, entries: list[KeyValueEntry]) -> int:
+        """Record entries together, and return their number.
+
+        0: none was recorded, because one of them may be the last, or raise a doubt.
+        """
+        seen = self._seen
+        keys = {entry.key for entry in entries if entry.revision <= self.fence and entry.delta}
+        if self.state != COUNTING or not len(entries) == len(keys) < self.left:
+            return 0
+        keys -= seen
+        self.left -= len(keys)
+        seen |= keys
+        return len(entries)
 
     def listed(self, counts: dict[str, int], fence: int) -> None:
         """Record the keys that the stream has now, and the number of entries of each."""

@@ -14,7 +14,6 @@ from jetstream.ordered.api import open_ordered
 from jetstream.ordered.config import ordered_config
 from jetstream.streams.stream import INACTIVE
 
-from .coding import PLAIN
 from .snapshot import Lister
 from .watcher import Initial, Watcher
 
@@ -128,8 +127,6 @@ class KeyWatcher(_KeyWatcher):
         options = self._options
         if options.ignore_deletes and entry.deleted:
             return None  # KV-34
-        if self._coding is PLAIN:
-            return entry  # what its `entry` returns
         return self._coding.entry(entry, has_value=not options.meta_only)
 
 

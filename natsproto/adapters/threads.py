@@ -1,7 +1,8 @@
 """One background thread for each connection: `with connect(...) as client`, from any thread.
 
-The thread does all I/O. Calls wake it and wait for it; messages that many threads publish are sent
-together. Names are looked up in threads of their own, so that timeouts hold in the meantime. After
+The thread does nearly all I/O. Calls wake it and wait for it; messages that many threads publish
+are sent together. Only a request that nothing else joins is sent by the thread that waits for it.
+Names are looked up in threads of their own, so that timeouts hold in the meantime. After
 `os.fork()` a client cannot be used in the child, which has no such thread: connect again there.
 
 A client that is still open when the program ends is closed. So is one that is garbage-collected,
@@ -11,6 +12,7 @@ with a ResourceWarning: while the thread waits, it holds no reference to its por
 from __future__ import annotations
 
 import atexit
+import math
 import socket
 import threading
 import warnings
@@ -19,13 +21,13 @@ from contextlib import suppress
 
 from natsproto.blocking import Client
 from natsproto.connection.waitable import Waitable
-from natsproto.errors import ConnectionClosed, MessagesUnconfirmed
+from natsproto.errors import ConnectionClosed, InvalidState, MessagesUnconfirmed
 from natsproto.port import run_sync
 from natsproto.session import Session
 
 from ._lookup import Lookups
 from ._mutex import Mutex
-from ._sockets import SocketDriver, wait_for
+from ._sockets import OPEN, SocketDriver, wait_for
 from .driver import FORKED, make_connection, open_client, run_worker
 
 TYPE_CHECKING: bool = False
@@ -76,6 +78,8 @@ class ThreadsPort(SocketDriver):
         self._wakeup_r.setblocking(False)
         self._wakeup_w.setblocking(False)
         self._polling = False  # the thread waits, or is about to
+        self._polls_until = math.inf  # the deadline at which it would wake by itself
+        self._torn = False  # a signal handler has interrupted a caller that was sending
         self._ended = Waitable()
         self._lookups = Lookups()
         self._dropped: list[ThreadsPort] = []  # this port, after its last other reference is gone
@@ -136,10 +140,37 @@ class ThreadsPort(SocketDriver):
                 thread.join()
 
     def flush_soon(self) -> None:
-        """Wake the thread, if it waits."""
-        if self._polling:
+        """Wake the thread, if it waits and this one cannot do its work."""
+        if self._polling and not self._send_request():
             self.pump_soon()
             self._polling = False
+
+    def _send_request(self) -> bool:
+        """Send a request in the thread of its caller; False if there is anything else to do."""
+        # The caller waits next, so no other message can join it. To wake the thread only for this
+        # would be a quarter of the CPU time of a request.
+        connection = self.connection
+        frames = connection.outbound.frames
+        if len(frames) != 1 or not connection.outbound.is_request(frames[0]):
+            return False
+        transport = self._transport
+        if transport is None or transport.stage is not OPEN or transport.unsent:
+            return False
+        bus = connection.bus
+        deadline = connection.next_deadline()
+        if bus.effects or bus.ready or self._later or deadline is None:
+            return False
+        if deadline < self._polls_until:
+            return False
+        self._torn = True
+        try:
+            self.send()
+        except BaseException:  # of a signal handler
+            self._torn = bool(transport.unsent)  # or else it was sent, or it is still in the queue
+            self.pump_soon()
+            raise
+        self._torn = False
+        return not transport.unsent
 
     def pump_soon(self) -> None:
         """Wake the thread, from any thread."""
@@ -189,12 +220,19 @@ class ThreadsPort(SocketDriver):
         with self._mutex.lock:
             if self._dropped and self._goodbye is None:
                 self._goodbye = self.start_close()
+            if self._torn:
+                self._torn = False
+                self.hang_up()
+                with suppress(InvalidState):  # another call has dropped the transport meanwhile
+                    self.on_closed(OSError("interrupted by a signal handler"))
             self._step(ready)
             self.pump()
             more = self._dialing is not None and self._find(self._dialing)
             if self.connection.closed:
                 return None
             self._polling = True
+            deadline = self.connection.next_deadline()
+            self._polls_until = math.inf if deadline is None else deadline
             return self._transport, 0.0 if more else self._timeout()
 
     def _find(self, effect: Dial) -> bool:

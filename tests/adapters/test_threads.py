@@ -427,6 +427,90 @@ def test_handlers_that_raise_at_any_moment(server):
     assert cuts > 100
 
 
+def answered(server):
+    """Return a client that responds to requests to `a`, and the list of what it received."""
+    responder = connect(server.url)
+    sub = responder.subscribe("a")
+    responder.flush()
+    seen: list[bytes] = []
+
+    def respond():
+        for msg in sub:
+            seen.append(msg.data)
+            responder.respond(msg, msg.data)
+
+    threading.Thread(target=respond).start()
+    return responder, seen
+
+
+def test_a_request_is_sent_by_the_thread_that_waits_for_it(server, monkeypatch):
+    senders: list[int] = []
+    send = on_threads.ThreadsPort.send
+
+    def noted(port):
+        if port is client.port and port.connection.outbound.frames:
+            senders.append(threading.get_ident())
+        send(port)
+
+    responder, _ = answered(server)
+    with responder, connect(server.url) as client:
+        client.request("a", timeout=20)  # the thread learns of this timeout
+        monkeypatch.setattr(on_threads.ThreadsPort, "send", noted)
+        client.request("a", timeout=20)
+        assert senders == [threading.get_ident()]
+        client.publish("b", b"1")  # the thread joins it with others
+        client.request("a", b"2", timeout=20)
+        assert senders[1] != threading.get_ident()
+
+
+@pytest.mark.rule("REQ-4")
+def test_the_thread_is_woken_for_an_earlier_timeout(server):
+    with connect(server.url) as silent, connect(server.url) as client:
+        silent.subscribe("a")
+        silent.flush()
+        client.subscribe("b")
+        client.flush(timeout=20)
+        start = time.monotonic()
+        with pytest.raises(TimeoutExpired):
+            client.request("a", timeout=0.05)
+        assert time.monotonic() - start < 10
+
+
+MOMENTS = [
+    # where a handler raises, how often the message arrives, whether the connection is lost
+    ("before", {0, 1}, False),
+    ("within", {1}, True),
+    ("after", {1}, False),
+]
+
+
+@pytest.mark.rule("D-CLOCK-4")
+@pytest.mark.parametrize(("when", "arrives", "lost"), MOMENTS)
+def test_a_handler_that_raises_while_a_request_is_sent(server, monkeypatch, when, arrives, lost):
+    """A message is never sent twice, and never in part."""
+    responder, seen = answered(server)
+    with responder, connect(server.url, reconnect_wait=0.01) as client:
+        client.request("a", timeout=20)
+        real = client.port._transport.send
+
+        def interrupted(transport, take):
+            monkeypatch.undo()
+            if when != "before":
+                pieces = take()
+                real(lambda: pieces and [pieces.pop()])
+                if when == "within":
+                    transport.unsent.append(b"the message, which is not removed yet")
+            raise Alarm
+
+        monkeypatch.setattr(type(client.port._transport), "send", interrupted)
+        with pytest.raises(Alarm):
+            client.request("a", b"1", timeout=20)
+        assert client.request("a", b"2", timeout=20).data == b"2"
+        assert client.stats.connects == (2 if lost else 1)
+    assert seen.count(b"1") in arrives
+    assert seen.count(b"2") == 1
+
+
 def test_the_thread_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
     with connect(server.url) as client:
         turns = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.api.client import ApiClient
+from jetstream.kv.entry import KeyValueEntry
 from jetstream.kv.snapshot import COUNTING, DONE, LISTED, PASSING, Lister, Snapshot, chunks_wanted
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.errors import TimeoutExpired
@@ -61,7 +62,36 @@ def test_entries(name, make, entries, state, doubtful):
         snapshot.see(*entry)
     assert (snapshot.state, snapshot.doubtful) == (state, doubtful)
     assert snapshot.done is (state == DONE)
-    assert snapshot.passing is (state == PASSING)
+
+
+TOGETHER = [
+    # name, snapshot, entries, whether they are recorded together
+    ("more are missing", lambda: counting(3), [("a", 3, 2), ("b", 9, 1)], True),
+    ("at the fence", lambda: counting(3), [("a", 3, 2), ("b", 10, 1)], True),
+    ("the last one", counting, [("a", 3, 1), ("b", 9, 1)], False),
+    ("none pending", lambda: counting(3), [("a", 3, 1), ("b", 9, 0)], False),
+    ("one has moved", lambda: counting(3), [("a", 3, 1), ("b", 11, 1)], False),
+    ("one twice", lambda: counting(3), [("a", 3, 1), ("a", 9, 1)], False),
+    ("listed", lambda: wants(a=1, b=1, c=1), [("a", 3, 1), ("b", 9, 1)], False),
+    ("done", Snapshot, [("a", 3, 1)], False),
+]
+
+
+@pytest.mark.rule("D-KV-40")
+@pytest.mark.parametrize(("name", "make", "entries", "together"), TOGETHER)
+def test_entries_that_are_recorded_together(name, make, entries, together):
+    snapshot = make()
+    items = [KeyValueEntry("b", key, b"", seq, None, delta) for key, seq, delta in entries]
+    left = snapshot.left
+    assert snapshot.see_all(items) == (len(items) if together else 0)
+    assert snapshot.left == (left - len(items) if together else left)
+    assert not snapshot.doubtful
+    assert snapshot.state == make().state
+    snapshot.see_all(items)  # known keys do not count again
+    assert snapshot.left == (left - len(items) if together else left)
+    if together:
+        snapshot.see("c", 4, 1)
+        assert snapshot.done
 
 
 LISTS = [

@@ -281,6 +281,33 @@ def test_entries_at_hand_are_taken_together():
         stage.run(watcher.next())
 
 
+MANY = [
+    # name, options, the keys that are read
+    ("all", {}, "abcdefg"),
+    ("deletions are left out", {"ignore_deletes": True}, "abcefg"),
+]
+
+
+@pytest.mark.rule("KV-34", "KV-35")
+@pytest.mark.parametrize(("name", "options", "keys"), MANY)
+def test_initial_values_at_hand_are_recorded_together(name, options, keys):
+    comes = [
+        entry(key, seq, seq, 8 - seq, "DEL" if key == "d" else "")
+        for seq, key in enumerate("abcdefg", 1)
+    ]
+    stage, watcher, _ = start(comes, keys=8, last=9, **options)
+    first = watcher.initial()
+    read = [stage.run(first.__anext__()).key for _ in "ab"]
+    assert watcher._recorded == (0 if options else 5)
+    read += [stage.run(first.__anext__()).key for _ in keys[2:-1]]
+    assert "".join(read) == keys[:-1]
+    assert not watcher.initialized
+    stage.run(watcher.stop())
+    assert watcher.closed
+    with pytest.raises(InvalidState):
+        stage.run(first.__anext__())
+
+
 def test_a_subclass_decides_what_the_items_are():
     stage, kv = bucket(created(1), [entry("a", 3, 1, 0)])
     target = WatchTarget(kv._api, "KV_b", "b", "$KV.b.")
