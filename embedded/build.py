@@ -27,6 +27,7 @@ from .fold import fold
 from .merge import merge
 from .rank import rank
 from .reach import reach
+from .receivers import find_receivers
 from .rename import rename
 from .strip import FUTURE, strip
 from .texts import FILE as TEXTS
@@ -51,6 +52,9 @@ ADAPTERS = "natsproto/adapters/"
 DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython/")
 MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
+#: Constants that are smaller on a device. Tokens are made in advance because that is faster; there,
+#: 64 of them take more memory than a message.
+DEVICE_VALUES = {("natsproto.connection.tokens", "_POOL"): 8}
 #: The short names and what they replace: to read tracebacks, and not for the device.
 NAMES = "names.txt"
 
@@ -100,12 +104,15 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
         module = module.removesuffix(".__init__")
         trees[module] = tree
         paths[module] = path
+    for (module, name), value in DEVICE_VALUES.items():
+        set_constant(trees[module], name, value)
     strip(list(trees.values()), small=small and bool(programs))
     fold(trees)
     files: dict[str, str] = {}
     if programs:
         parsed = [ast.parse(program) for program in programs]
-        trees = merge(reach(trees, parsed), parsed, divide=small)
+        receivers = find_receivers(ROOT, tuple(device_files()))
+        trees = merge(reach(trees, parsed, receivers), parsed, divide=small)
         if small:
             files[TEXTS] = move_texts(trees)
             short = rename(trees, parsed)
@@ -118,6 +125,16 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
         path = paths.get(module, module.replace(".", "/") + ".py")
         files[path] = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     return files
+
+
+def set_constant(tree: ast.Module, name: str, value: int) -> None:
+    """Change the value that a module gives to one of its constants."""
+    [found] = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+    ]
+    found.value = ast.copy_location(ast.Constant(value), found.value)
 
 
 def write_sources(output: Path, programs: list[str], *, small: bool = False) -> list[str]:

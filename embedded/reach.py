@@ -1,8 +1,11 @@
 """Leaves out what a program cannot reach.
 
 It works by names. A function, class or method stays if its name appears in code that stays, and
-the code of the program stays. A method is looked for by its name alone, whatever the object, so
-more stays than is needed, and nothing is missing. A name in a str counts as well, for `getattr`.
+the code of the program stays. Where the class of an object is known (receivers.py), the name of an
+attribute counts for this class, for its bases and for the classes derived from it. Otherwise, and
+in the program, it counts for all classes, so more stays than is needed, and nothing is missing. A
+name in a str counts as well: for the classes to whose objects `getattr` and so on are applied with
+a name that is computed, and if it is in the program, for all.
 
 A module stays if code that stays imports it, and of its top level the names that others import or
 that its own code uses.
@@ -13,16 +16,30 @@ from __future__ import annotations
 import ast
 
 from .fold import absolute
+from .receivers import BY_NAME, UNKNOWN, Owners, Receivers
 
 #: A text with the lazy names of a package, see natsproto/lazy.py.
 LAZY = "_HOMES"
 
 
-def reach(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str, ast.Module]:
+# Methods that only these statements call.
+_CALLED_BY = {
+    "__aiter__": (ast.AsyncFor,),
+    "__anext__": (ast.AsyncFor,),
+    "__aenter__": (ast.AsyncWith,),
+    "__aexit__": (ast.AsyncWith,),
+}
+
+
+def reach(
+    trees: dict[str, ast.Module],
+    programs: list[ast.Module],
+    receivers: Receivers = UNKNOWN,
+) -> dict[str, ast.Module]:
     """Return the modules that the programs can reach, without what they cannot."""
-    search = _Search(trees)
+    search = _Search(trees, receivers)
     for program in programs:
-        search.look_at(program, "", program)
+        search.look_at_program(program)
     search.run()
     return {name: _prune(trees[name], search, name) for name in trees if name in search.modules}
 
@@ -30,12 +47,21 @@ def reach(trees: dict[str, ast.Module], programs: list[ast.Module]) -> dict[str,
 class _Search:
     """The names that were found so far. They only become more, so the search ends."""
 
-    def __init__(self, trees: dict[str, ast.Module]) -> None:
+    def __init__(self, trees: dict[str, ast.Module], receivers: Receivers) -> None:
         self._trees = trees
+        self._receivers = receivers
         #: Modules that are imported.
         self.modules: set[str] = set()
-        #: Attributes of any object, and words in texts.
-        self.attributes: set[str] = set()
+        # Attributes of objects that may be of any class.
+        self._attributes: set[str] = set()
+        # Attributes by the classes that may define them.
+        self._members: set[tuple[str, str]] = set()
+        # Words in texts, and the classes whose attributes are used by names that are computed.
+        self._words: set[str] = set()
+        self._open_classes: set[str] = set()
+        self._all_open = False
+        # Statements that call special methods.
+        self._statements: set[type[ast.AST]] = set()
         #: Names by module, which its own code uses or others import.
         self.names: set[tuple[str, str]] = set()
         # Modules that are used as objects, whose names can be attributes.
@@ -59,7 +85,7 @@ class _Search:
         """Return whether a name at the top level of a module is used."""
         if name.startswith("__") or (module, name) in self.names:
             return True
-        return module in self._objects and name in self.attributes
+        return module in self._objects and (name in self._attributes or name in self._words)
 
     def _look_into(self, module: str) -> None:
         tree = self._trees[module]
@@ -80,21 +106,38 @@ class _Search:
             self.look_at(part, module, tree)
         own = _names_in_body(node)
         for member in node.body:
-            if self.keeps_member(member, own):
+            if self.keeps_member(member, own, f"{module}.{node.name}"):
                 self.look_at(member, module, tree)
 
-    def keeps_member(self, node: ast.stmt, own: set[str]) -> bool:
-        """Return whether a statement of a class is used; `own` are names that the class uses."""
+    def keeps_member(self, node: ast.stmt, own: set[str], home: str) -> bool:
+        """Return whether a statement of a class is used.
+
+        own: names that the class uses
+        home: the full name of the class
+        """
         names = _defined(node)
-        if names is None:
+        return names is None or any(name in own or self._keeps(name, home) for name in names)
+
+    def _keeps(self, name: str, home: str) -> bool:
+        if name in self._attributes or (home, name) in self._members:
             return True
-        return any(
-            name in self.attributes or name in own or name.startswith("__") for name in names
-        )
+        if name in self._words and (self._all_open or home in self._open_classes):
+            return True
+        if name in _CALLED_BY:
+            return not self._statements.isdisjoint(_CALLED_BY[name])
+        return name.startswith("__")
 
     def keeps_alias(self, node: ast.AST) -> bool:
         """Return whether code that stays reads the attribute that this statement sets."""
-        return _alias(node) in self.attributes
+        name = _alias(node)
+        typed = {member for _, member in self._members}
+        return name in self._attributes or name in self._words or name in typed
+
+    def look_at_program(self, program: ast.Module) -> None:
+        """Note all names in a program, whose objects may be of any class."""
+        self.look_at(program, "", program)
+        self._attributes |= self._words  # `getattr` may be called with any of them
+        self._words.clear()
 
     def look_at(self, node: ast.AST, module: str, tree: ast.Module) -> None:
         """Note all names in code that stays."""
@@ -108,16 +151,47 @@ class _Search:
                 self._aliases.append((each, module, tree))
                 continue
             todo += ast.iter_child_nodes(each)
+            self._statements.add(type(each))
             if isinstance(each, ast.Name):
                 self.names.add((module, each.id))
             elif isinstance(each, ast.Attribute):
                 if not isinstance(each.ctx, ast.Store):
-                    self.attributes.add(each.attr)
+                    self._add_attribute(each, module, tree)
             elif isinstance(each, ast.Constant) and isinstance(each.value, str):
                 if each.value.replace(".", "_").isidentifier():
-                    self.attributes.update(each.value.split("."))
+                    self._words.update(each.value.split("."))
+            elif isinstance(each, ast.Call):
+                self._add_call(each, module)
             elif isinstance(each, (ast.Import, ast.ImportFrom)):
                 self._follow_import(each, module, tree, top=False)
+
+    def _add_attribute(self, node: ast.Attribute, module: str, tree: ast.Module) -> None:
+        if module:
+            self._add_name(node.attr, self._receivers.owners_at(node.attr, node))
+        elif not (isinstance(node.value, ast.Name) and node.value.id in _foreign(tree, self._trees)):
+            self._attributes.add(node.attr)
+
+    def _add_name(self, name: str, owners: Owners) -> None:
+        family = self._receivers.family(owners)
+        if family is None:
+            self._attributes.add(name)
+        else:
+            self._members.update((home, name) for home in family)
+
+    def _add_call(self, node: ast.Call, module: str) -> None:
+        """Note the classes of an object whose attributes are used by name, for example `getattr`."""
+        function = node.func.id if isinstance(node.func, ast.Name) else ""
+        if not module or function not in BY_NAME:
+            return
+        owners = self._receivers.owners_at(function, node)
+        if isinstance(node.args[1], ast.Constant):
+            self._add_name(str(node.args[1].value), owners)
+            return
+        family = self._receivers.family(owners)
+        if family is None:
+            self._all_open = True
+        else:
+            self._open_classes |= family
 
     def _follow_import(
         self, node: ast.Import | ast.ImportFrom, module: str, tree: ast.Module, *, top: bool
@@ -153,6 +227,24 @@ class _Search:
             name = ".".join(parts[: i + 1])
             if name in self._trees:
                 self.modules.add(name)
+
+
+def _foreign(program: ast.Module, trees: dict[str, ast.Module]) -> set[str]:
+    """Return the names of modules in a program that are not of these, as in `asyncio.run`."""
+    imported: set[str] = set()
+    bound: set[str] = set()
+    for node in ast.walk(program):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                known = alias.name.split(".")[0] in trees
+                (bound if known else imported).add(alias.asname or alias.name.split(".")[0])
+        elif isinstance(node, ast.ImportFrom):
+            bound.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    return imported - bound
 
 
 def _alias(node: ast.AST) -> str:
@@ -238,7 +330,8 @@ def _prune(tree: ast.Module, search: _Search, module: str) -> ast.Module:
         elif names == [LAZY]:
             body.append(_prune_lazy(node, search, module))
         elif names is None or [name for name in names if search.keeps(module, name)]:
-            body.append(_prune_class(node, search) if isinstance(node, ast.ClassDef) else node)
+            is_class = isinstance(node, ast.ClassDef)
+            body.append(_prune_class(node, search, module) if is_class else node)
     tree.body = body
     _WithoutAliases(search).visit(tree)
     return tree
@@ -256,7 +349,8 @@ def _prune_lazy(node: ast.stmt, search: _Search, package: str) -> ast.stmt:
     return node
 
 
-def _prune_class(node: ast.ClassDef, search: _Search) -> ast.ClassDef:
+def _prune_class(node: ast.ClassDef, search: _Search, module: str) -> ast.ClassDef:
     own = _names_in_body(node)
-    node.body = [part for part in node.body if search.keeps_member(part, own)] or [ast.Pass()]
+    home = f"{module}.{node.name}"
+    node.body = [part for part in node.body if search.keeps_member(part, own, home)] or [ast.Pass()]
     return node
