@@ -362,7 +362,7 @@ class FastModel:
         self.frozen = True
 
     def thaw(self) -> None:
-        """Handle what has arrived meanwhile."""
+        """Handle the messages that have arrived in the meantime."""
         self.frozen = False
         queue, self._queue = self._queue, []
         for message in queue:
