@@ -26,7 +26,7 @@ class PushMessages(Iteration):
 
     @property
     def dropped(self) -> int:
-        """Number of messages that did not fit in the queue, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         ...
 
     def unsubscribe(self) -> None:

@@ -277,7 +277,7 @@ class JetStreamService:
                     consumer.freeze()
 
     def thaw(self) -> None:
-        """Continue; pulls that came meanwhile are lost."""
+        """Continue; pulls that arrived in the meantime are lost."""
         self.frozen = False
         for assets in self._each():
             assets.pushes.frozen = False
