@@ -167,7 +167,7 @@ class Stepper(Protocol):
     """The port of a client, which a Loop polls."""
 
     def step(self) -> bool:
-        """Do all work that needs no waiting; return whether there was any."""
+        """Run all work that needs no waiting; return whether there was any."""
         ...
 
     def flush(self) -> None:

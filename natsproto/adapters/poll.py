@@ -156,7 +156,7 @@ class PollPort(SocketDriver):
     # For the loop
 
     def step(self) -> bool:
-        """Do all work that needs no waiting; return whether there was any."""
+        """Run all work that needs no waiting; return whether there was any."""
         if self._dialing is not None and self._find(self._dialing):
             return True
         ready = self._transport is not None and wait_for(self._transport, None, 0.0)
