@@ -27,7 +27,7 @@ class PushMessages(Iteration):
 
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         return self._push.stream
 
     @property

@@ -16,7 +16,7 @@ class PushMessages(Iteration):
     def __init__(self, inner: _pushing.PushMessages, port: BlockingPort) -> None: ...
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         ...
 
     @property

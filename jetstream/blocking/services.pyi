@@ -148,7 +148,7 @@ def add_auth_callout(
     *,
     concurrency: int = 1,
 ) -> Endpoint:
-    """Add an endpoint that servers ask whether a client may connect (ADR-26).
+    """Add an endpoint that decides for servers whether a client may connect (ADR-26).
 
     The arguments are those of jetstream.add_auth_callout; `authorize` is an ordinary function.
     """
