@@ -216,7 +216,7 @@ class ResponseTruncated(Event):
     verb         PING, INFO or STATS
     size         of the whole response
     max_payload  of the server
-    left_out     what the response lacks; "everything" if none was sent
+    left_out     the omitted parts; "everything" if no response was sent
     """
 
     __slots__ = ("left_out", "max_payload", "size", "verb")

@@ -66,7 +66,7 @@ class Subscription:
 
     @property
     def dropped(self) -> int:
-        """The number of messages that did not fit, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         return self.inner.dropped
 
     next = blocking(_subscription.Subscription.next)

@@ -52,7 +52,7 @@ class Subscription:
 
     @property
     def dropped(self) -> int:
-        """The number of messages that did not fit, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         ...
 
     def next(self, timeout: Seconds | None = None) -> Msg:

@@ -156,7 +156,7 @@ class MessagesUnconfirmed(TimeoutExpired):
 
 
 class NoResponders(RemoteError):
-    """The subject of the request has no subscribers; no one received it."""
+    """The subject of the request has no subscribers, so the request was not delivered."""
 
     def __init__(self, subject: str) -> None:
         super().__init__("no responders on subject %s" % shorten(subject))

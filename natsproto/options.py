@@ -231,7 +231,7 @@ class Options:
             self._check_host()
 
     def _check_host(self) -> None:
-        """Reject what the WebSocket of a host cannot do (D-OPT-19)."""
+        """Reject options that the WebSocket of a host does not support (D-OPT-19)."""
         for url in self.servers:
             if not url.is_websocket:
                 text = "server is not a WebSocket: %s; use ws or wss" % cut_middle(str(url))

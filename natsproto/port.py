@@ -155,7 +155,7 @@ if TYPE_CHECKING:
 
         @property
         def joins(self) -> bool:
-            """Whether an acknowledgment only joins others behind a cork, and needs no lock."""
+            """Whether an acknowledgment is only queued by a cork, and needs no lock."""
             ...
 
         @property

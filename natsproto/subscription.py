@@ -53,7 +53,7 @@ class Subscription:
 
     @property
     def dropped(self) -> int:
-        """The number of messages that did not fit, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         return self._mailbox.dropped
 
     async def next(self, timeout: Seconds | None = None) -> Msg:

@@ -80,7 +80,7 @@ class Advisories:
 
     @property
     def closed(self) -> bool:
-        """Whether it has ended and all events were taken."""
+        """Whether the iteration has ended and all events were taken."""
         return self._feed.ended and not self._feed.pending()
 
     async def next(self, timeout: Seconds | None = None) -> Advisory:

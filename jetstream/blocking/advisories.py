@@ -41,7 +41,7 @@ class Advisories(StoppableLoop):
 
     @property
     def closed(self) -> bool:
-        """Whether it has ended and all events were taken."""
+        """Whether the iteration has ended and all events were taken."""
         return self.inner.closed
 
     next = blocking(_api.Advisories.next)

@@ -35,7 +35,7 @@ class Advisories(StoppableLoop):
 
     @property
     def closed(self) -> bool:
-        """Whether it has ended and all events were taken."""
+        """Whether the iteration has ended and all events were taken."""
         ...
 
     def next(self, timeout: Seconds | None = None) -> Advisory:

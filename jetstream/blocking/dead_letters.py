@@ -35,7 +35,7 @@ class DeadLetter:
 
     @property
     def settled(self) -> bool:
-        """Whether it was retried or discarded."""
+        """Whether the letter was retried or discarded."""
         return self.inner.settled
 
     @property

@@ -30,7 +30,7 @@ class DeadLetter:
 
     @property
     def settled(self) -> bool:
-        """Whether it was retried or discarded."""
+        """Whether the letter was retried or discarded."""
         ...
 
     @property

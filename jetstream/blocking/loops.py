@@ -1,4 +1,4 @@
-"""What the blocking loops that `stop` ends have in common."""
+"""The common part of the blocking loops that `stop` ends."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class OrderedConsumer:
 
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         return self.inner.stream
 
     @property

@@ -25,7 +25,7 @@ class OrderedConsumer:
 
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         ...
 
     @property

@@ -199,7 +199,7 @@ class PullSubscription:
 
     @property
     def closed(self) -> bool:
-        """Whether it was unsubscribed."""
+        """Whether the subscription has ended."""
         return self.inner.closed
 
     info = blocking(_pull_subscribe.PullSubscription.info)

@@ -183,7 +183,7 @@ class PullSubscription:
 
     @property
     def closed(self) -> bool:
-        """Whether it was unsubscribed."""
+        """Whether the subscription has ended."""
         ...
 
     def info(self) -> ConsumerInfo:

@@ -27,7 +27,7 @@ class PushMessages(Iteration):
 
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         return self._push.stream
 
     @property
@@ -37,7 +37,7 @@ class PushMessages(Iteration):
 
     @property
     def dropped(self) -> int:
-        """Number of messages that did not fit in the queue, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         return self._push.dropped
 
     def unsubscribe(self) -> None:

@@ -16,7 +16,7 @@ class PushMessages(Iteration):
     def __init__(self, inner: _pushing.PushMessages, port: BlockingPort) -> None: ...
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         ...
 
     @property
@@ -26,7 +26,7 @@ class PushMessages(Iteration):
 
     @property
     def dropped(self) -> int:
-        """Number of messages that did not fit in the queue, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         ...
 
     def unsubscribe(self) -> None:

@@ -91,12 +91,12 @@ class Service(EndpointGroup):
         return [Endpoint(each, self.port) for each in self._service.endpoints]
 
     def info(self) -> ServiceInfo:
-        """Return what INFO reports."""
+        """Return the service's response to INFO."""
         with self.port.lock:
             return self._service.info()
 
     def stats(self) -> ServiceStats:
-        """Return what STATS reports."""
+        """Return the service's response to STATS."""
         return ServiceStats.from_json(run_sync(self._runner().stats()))
 
     def reset(self) -> None:
@@ -127,7 +127,7 @@ class Service(EndpointGroup):
         """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
-        may call this, too. `error` is what `run` raises and `stopped` returns.
+        may call this, too. `run` then raises this `error`, and `stopped` returns it.
         """
         with self.port.lock:
             run_sync(self._service.stop(error, timeout=timeout))
@@ -204,7 +204,7 @@ def add_auth_callout(
     *,
     concurrency: int = 1,
 ) -> Endpoint:
-    """Add an endpoint that servers ask whether a client may connect (ADR-26).
+    """Add an endpoint that decides for servers whether a client may connect (ADR-26).
 
     The arguments are those of jetstream.add_auth_callout; `authorize` is an ordinary function.
     """

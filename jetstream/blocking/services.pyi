@@ -74,11 +74,11 @@ class Service(EndpointGroup):
         ...
 
     def info(self) -> ServiceInfo:
-        """Return what INFO reports."""
+        """Return the service's response to INFO."""
         ...
 
     def stats(self) -> ServiceStats:
-        """Return what STATS reports."""
+        """Return the service's response to STATS."""
         ...
 
     def reset(self) -> None:
@@ -107,7 +107,7 @@ class Service(EndpointGroup):
         """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
-        may call this, too. `error` is what `run` raises and `stopped` returns.
+        may call this, too. `run` then raises this `error`, and `stopped` returns it.
         """
         ...
 
@@ -148,7 +148,7 @@ def add_auth_callout(
     *,
     concurrency: int = 1,
 ) -> Endpoint:
-    """Add an endpoint that servers ask whether a client may connect (ADR-26).
+    """Add an endpoint that decides for servers whether a client may connect (ADR-26).
 
     The arguments are those of jetstream.add_auth_callout; `authorize` is an ordinary function.
     """

@@ -71,7 +71,7 @@ def check_given(kind: type, given: object, rule: str) -> None:
     if given is not None and not isinstance(given, kind):
         text = "%s is not of type %s" % (shorten(given), kind.__name__)
         if isinstance(given, str):
-            text += "; a name is a keyword: bucket=%s" % shorten(given)
+            text += "; pass a name as a keyword: bucket=%s" % shorten(given)
         raise InvalidValue(text, rule)
 
 

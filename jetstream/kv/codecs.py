@@ -1,4 +1,4 @@
-"""Codecs of keys and values (ADR-54), which determine what a bucket stores.
+"""Codecs (ADR-54): the forms in which a bucket stores its keys and values.
 
 A key codec is an object with `encode_key` and `decode_key`. If it also has `encode_filter`, filters
 with wildcards work: it encodes each token separately, and leaves `*` and `>` unchanged. A value

@@ -63,7 +63,7 @@ class Policy:
 
     @property
     def consumer(self) -> str:
-        """What is known of the consumer, for a snapshot."""
+        """The known state of the consumer, for a snapshot."""
         return "ready"  # as in snapshot.py, which few programs need
 
     @property
@@ -81,7 +81,7 @@ class Policy:
         return KEEP if room else FULL
 
     def admit_all(self, msgs: list[Msg]) -> bool:
-        """Admit all of them, which fit and are no statuses; False: each needs a verdict."""
+        """Admit all of them, which fit and are not statuses; False: each needs a verdict."""
         return True
 
     def gap(self, msg: Msg) -> NatsError:

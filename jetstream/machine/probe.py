@@ -86,7 +86,7 @@ class Probe:
         return True
 
     def receive(self, msg: Msg) -> str:
-        """Return what an answer means: THERE, GONE or UNSURE."""
+        """Return the meaning of an answer: THERE, GONE or UNSURE."""
         if not self._tries:
             return UNSURE  # too late
         # Imported here: few consumers are ever looked up.

@@ -35,7 +35,7 @@ def add_auth_callout(
     *,
     concurrency: int = 1,
 ) -> Endpoint:
-    """Add an endpoint that servers ask whether a client may connect (ADR-26).
+    """Add an endpoint that decides for servers whether a client may connect (ADR-26).
 
     callout      signs the responses
     authorize    called with each request; it returns the user, as `request.user(...)` or a JWT. If

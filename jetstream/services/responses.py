@@ -51,7 +51,7 @@ class Identity(Record):
 
 
 class EndpointRecord(Record):
-    """What INFO reports about an endpoint; `queue_group` is "" if it has none."""
+    """An endpoint in the response to INFO; `queue_group` is "" if it has none."""
 
     __slots__ = ("metadata", "name", "queue_group", "subject")
 

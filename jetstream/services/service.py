@@ -139,11 +139,11 @@ class Service(EndpointGroup):
         return list(self.hub.endpoints)
 
     def info(self) -> ServiceInfo:
-        """Return what INFO reports."""
+        """Return the service's response to INFO."""
         return ServiceInfo.from_json(self.hub.machine.info_json())
 
     async def stats(self) -> ServiceStats:
-        """Return what STATS reports."""
+        """Return the service's response to STATS."""
         return ServiceStats.from_json(await self._runner().stats())
 
     def reset(self) -> None:
@@ -171,7 +171,7 @@ class Service(EndpointGroup):
         """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
-        may call this, too. `error` is what `run` raises and `stopped` returns.
+        may call this, too. `run` then raises this `error`, and `stopped` returns it.
         """
         deadline = self.hub.session.answer_deadline(timeout)
         self.hub.begin_stop(error)

@@ -182,7 +182,7 @@ class PullSubscription:
 
     @property
     def stream(self) -> str:
-        """The name of its stream."""
+        """The name of the stream."""
         return self._consumer.stream
 
     @property

@@ -43,7 +43,7 @@ class Log:
             assert set(numbers) == set(range(each, count, KEYS)), (each, numbers)
 
     def check_first(self, count: int) -> None:
-        """Do the same where servers crash: they may deliver again what was acknowledged."""
+        """Do the same where servers crash: they may deliver acknowledged messages again."""
         self.rows = [row for at, row in enumerate(self.rows) if row[:2] not in self._keys(at)]
         self.check(count)
 

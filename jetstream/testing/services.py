@@ -103,7 +103,7 @@ class Served:
         return await self.asker.request(subject, data, timeout=WAIT, **more)
 
     async def error_of(self, name: str, data: bytes = b"") -> ServiceError:
-        """Send a request that is answered with an error, and return that."""
+        """Send a request that is answered with an error, and return the error."""
         error = service_error(await self.ask(name, data))
         assert error is not None
         return error

@@ -25,7 +25,7 @@ def check_adapter(
     checks: Iterable[str] | None = None,
     server_binary: str | None = None,
 ) -> Report:
-    """Run the checks of the core and of JetStream on an adapter, all or those named.
+    """Run the checks of the core and of JetStream on an adapter: all, or only the named ones.
 
     The arguments, the report and the errors are those of natsproto.testing.check_adapter.
     """

@@ -90,7 +90,7 @@ class Telemetry:
     ) -> Any:
         """Publish with a span: `target` is a client, a JetStream or a publish window.
 
-        Returns what `target.publish` returns, so await it if that is a coroutine. `destination` is
+        Returns the result of `target.publish`, so await it if that is a coroutine. `destination` is
         a name of low cardinality for the span, where subjects contain ids. A `msg_id` among the
         options is an attribute of the span.
         """
@@ -114,7 +114,7 @@ class Telemetry:
     def settle(self, msg: Any, how: str = "ack", *args: Any, **options: Any) -> Any:
         """Settle a message with a span: `how` is ack, ack_sync, nak, term or in_progress.
 
-        Returns what that method returns, so await it if that is a coroutine.
+        Returns the result of that method, so await it if that is a coroutine.
         """
         if how not in SETTLEMENTS:
             text = "settlement does not exist: %s (one of %s)"

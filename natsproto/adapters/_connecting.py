@@ -1,4 +1,4 @@
-"""What `connect` returns on asyncio: await it, or use it as an asynchronous context manager."""
+"""Connecting: the result of `connect` on asyncio, to await or to use with `async with`."""
 
 from __future__ import annotations
 

@@ -164,10 +164,10 @@ class Task(Generic[Result]):
 
 
 class Stepper(Protocol):
-    """What a Loop polls: the port of a client."""
+    """The port of a client, which a Loop polls."""
 
     def step(self) -> bool:
-        """Do what can be done without waiting; return whether there was anything to do."""
+        """Run all work that needs no waiting; return whether there was any."""
         ...
 
     def flush(self) -> None:
@@ -249,7 +249,7 @@ class Loop:
                 return True
 
     def _run_tasks(self) -> None:
-        """Continue every task that can run, once, and send what they have published."""
+        """Continue every task that can run, once, and send their publishes."""
         for _ in range(len(self._runnable)):
             self._runnable.popleft().step()
         for port in list(self.ports):

@@ -79,7 +79,7 @@ class BlockingPort(SocketDriver):
 
     @property
     def joins(self) -> bool:
-        """Whether an acknowledgment only joins others behind a cork, and needs no lock."""
+        """Whether an acknowledgment is only queued by a cork, and needs no lock."""
         # As in `publish` of natsproto.blocking: nothing is to be sent, and nothing is to be read.
         outbound = self.connection.outbound
         joins = self.alone and 0 < outbound.size <= outbound.high_water and not outbound.holding

@@ -1,4 +1,4 @@
-"""The driver: what adapters have in common, and the base class to write one on.
+"""The driver: the common part of all adapters, and the base class to write one on.
 
 A connection decides; an adapter does the I/O. `Driver` stands between them: its `on_...` methods
 pass inputs to the connection, and `pump` reads the four outputs and calls the five methods that an

@@ -156,7 +156,7 @@ class PollPort(SocketDriver):
     # For the loop
 
     def step(self) -> bool:
-        """Run what needs no waiting; return whether there was anything to do."""
+        """Run all work that needs no waiting; return whether there was any."""
         if self._dialing is not None and self._find(self._dialing):
             return True
         ready = self._transport is not None and wait_for(self._transport, None, 0.0)
@@ -251,7 +251,7 @@ class PollPort(SocketDriver):
         return await self.loop.run_in_thread(work)
 
     def flush_soon(self) -> None:
-        """Run `pump` after the tasks of this turn: what they publish is sent together."""
+        """Run `pump` after the tasks of this turn, so that their publishes are sent together."""
         self._due = True
         if self.connection.congested:
             self.pump()

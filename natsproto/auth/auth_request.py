@@ -1,4 +1,4 @@
-"""AuthRequest: what a server knows about a client that wants to connect (ADR-26)."""
+"""AuthRequest: a server's knowledge of a client that wants to connect (ADR-26)."""
 
 from __future__ import annotations
 

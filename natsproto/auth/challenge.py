@@ -20,7 +20,7 @@ _SIGNATURE = 64
 
 
 class Challenge:
-    """What is left to do for CONNECT; the repr shows none of it.
+    """The remaining work for CONNECT; the repr shows none of it.
 
     nonce       the bytes to sign
     seed        the seed that signs, unless there is `sign`

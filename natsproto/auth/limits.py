@@ -1,4 +1,4 @@
-"""Permissions and UserLimits: what a user may do, in the JWT of a user or of a signing key."""
+"""Permissions and UserLimits: the rights of a user, in the JWT of a user or of a signing key."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Permissions:
 
 
 class UserLimits:
-    """What a user may do, and from where.
+    """The rights of a user, and the places and times to which they are limited.
 
     permissions        the subjects
     max_subscriptions, max_data, max_payload

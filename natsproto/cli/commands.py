@@ -28,10 +28,10 @@ LONGEST_USAGE = 4  # lines; more would hide the error
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are short, and name what was probably meant (D-CLI-9)."""
+    """A parser whose errors are short and suggest the closest name (D-CLI-9)."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong, and how to get help; exit."""
+        """Print the error, and how to get help; exit."""
         usage = self.format_usage()
         if usage.count("\n") > LONGEST_USAGE:
             usage = ""

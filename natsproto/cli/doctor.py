@@ -44,7 +44,7 @@ EXTRAS = [
 
 
 class Finding(NamedTuple):
-    """A result: what was looked at, `ok`, `missing` or `problem`, and the details."""
+    """The result of one check: its name, `ok`, `missing` or `problem`, and the details."""
 
     subject: str
     state: str

@@ -193,7 +193,7 @@ def _run(
 
 
 class Printer:
-    """Writes a line for each group, or for each check, and what failed."""
+    """Writes a line for each group or each check, and the failures."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
@@ -203,7 +203,7 @@ class Printer:
         self._begin = time.monotonic()
 
     def add(self, outcome: Outcome) -> None:
-        """Write what is known after this check."""
+        """Write the result of this check, and that of its group if it is complete."""
         check = outcome.check
         if check.function.__module__ != self._group:
             self._end_group()

@@ -181,7 +181,7 @@ class Context:
         return task
 
     async def close(self) -> None:
-        """Stop the tasks, run the deferred work, and close the clients and the own servers."""
+        """Stop the tasks, run the deferred work, and close the clients and servers of the check."""
         try:
             for task in self._tasks:
                 await task.stop()

@@ -60,7 +60,7 @@ def msg(
 def msg_checked(subject: bytes, sid: int, data: bytes, reply: bytes, block: bytes | None) -> bytes:
     """Encode a MSG or HMSG from fields that were validated or received before.
 
-    A server forwards subjects, replies and header blocks as they are, also odd ones (WIRE-15).
+    A server forwards subjects, replies and header blocks as they are, even invalid ones (WIRE-15).
     """
     if reply:
         reply = reply + b" "

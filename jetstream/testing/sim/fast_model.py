@@ -226,7 +226,7 @@ class FastModel:
         self._acknowledge(batch, message.reply)
 
     def _in_order(self, batch: Batch, message: Message) -> bool:
-        """Whether it is the next one; a gap ends the batch, unless it allows for them."""
+        """Whether the message is the next one; a gap ends the batch, unless it allows gaps."""
         expected = batch.came + 1
         if message.number != expected:
             self._answer(message.reply, type="gap", last_seq=expected, seq=message.number)
@@ -362,7 +362,7 @@ class FastModel:
         self.frozen = True
 
     def thaw(self) -> None:
-        """Handle what has arrived meanwhile."""
+        """Handle the messages that have arrived in the meantime."""
         self.frozen = False
         queue, self._queue = self._queue, []
         for message in queue:

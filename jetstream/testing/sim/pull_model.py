@@ -140,7 +140,7 @@ class Model:
         elif subject == self._subject:
             self._store(peer, pub)
         else:
-            raise AssertionError(f"nobody asked for {subject!r}")
+            raise AssertionError(f"no client requested {subject!r}")
 
     def pull(self, peer: Peer | None, reply: bytes, data: bytes) -> None:
         """Handle a pull request."""

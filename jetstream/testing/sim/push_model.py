@@ -88,7 +88,7 @@ class PushConsumer:
         return len(self._model.stored) - self.next + 1
 
     def pump(self) -> None:
-        """Deliver what can be delivered."""
+        """Deliver all messages that can be delivered."""
         while not (self.gone or self._model.frozen):
             if self._model.listener(self.target) is None:
                 return
@@ -279,7 +279,7 @@ class PushModel:
         elif subject.startswith(b"$JS.FC."):
             self._answered(subject, pub)
         else:
-            raise AssertionError(f"nobody asked for {subject!r}")
+            raise AssertionError(f"no client requested {subject!r}")
 
     def _answered(self, subject: bytes, pub: Pub) -> None:
         assert not pub.data, "an answer is empty"
@@ -334,7 +334,7 @@ class PushModel:
         return message
 
     def pump(self) -> None:
-        """Deliver what can be delivered."""
+        """Deliver all messages that can be delivered."""
         for consumer in list(self.consumers.values()):
             consumer.pump()
 

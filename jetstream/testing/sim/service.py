@@ -1,4 +1,4 @@
-"""JetStreamService: the streams of a simulated server, and what befalls it.
+"""JetStreamService: the streams of a simulated server, and its faults.
 
 It takes the messages that streams store, the calls of the API (api.py), pulls and acknowledgments.
 Faults are attributes and methods; jetstream.testing.sim.Simulation has them under better names.
@@ -89,7 +89,7 @@ class Assets:
         return list(self.consumers.values())
 
     def pump(self) -> None:
-        """Deliver what can be delivered."""
+        """Deliver all messages that can be delivered."""
         for consumer in self.each():
             consumer.pump()
 
@@ -277,7 +277,7 @@ class JetStreamService:
                     consumer.freeze()
 
     def thaw(self) -> None:
-        """Continue; pulls that came meanwhile are lost."""
+        """Continue; pulls that arrived in the meantime are lost."""
         self.frozen = False
         for assets in self._each():
             assets.pushes.frozen = False
@@ -288,7 +288,7 @@ class JetStreamService:
             assets.pump()
 
     def forget(self) -> None:
-        """Lose what a server keeps in memory: consumers without a durable name."""
+        """Lose the consumers that a server keeps in memory: consumers without a durable name."""
         for assets in self._each():
             for consumer in assets.each():
                 if not consumer.config.get("durable_name") or consumer.config.get("mem_storage"):

@@ -76,7 +76,7 @@ class StoredMessage:
 
     @property
     def time_ns(self) -> int:
-        """When it was stored, in nanoseconds since 1970."""
+        """The time at which the message was stored, in nanoseconds since 1970."""
         return EPOCH + int(self.time * NANO)
 
 

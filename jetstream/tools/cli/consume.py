@@ -176,7 +176,7 @@ async def _events(messages: Messages, view: View) -> None:
 
 
 def _drawing(session: Session) -> Callable[[Session, View], Coroutine[Any, Any, None]]:
-    """Return how the view is shown; raise MissingExtra if that needs rich, and there is none."""
+    """Return the function that shows the view; raise MissingExtra if it needs rich."""
     if session.out.as_json or not sys.stdout.isatty():
         return _print_lines
     if find_spec("rich") is None:

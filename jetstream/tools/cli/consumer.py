@@ -102,7 +102,7 @@ async def edit(session: Session) -> None:
     stream, name = _names(session)
     config, fields = config_of(session.args, ConsumerConfig)
     if config is None and not fields:
-        raise InvalidValue("nothing to change: give a field, such as --ack-wait 1m, or --config")
+        raise InvalidValue("no field to change: pass one, such as --ack-wait 1m, or --config")
     async with jetstream(session) as js:
         _show(session, (await js.update_consumer(stream, config, name=name, **fields)).cached_info)
 

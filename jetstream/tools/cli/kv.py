@@ -29,7 +29,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("bucket", nargs="?", help="list the keys of this bucket")
     parser.add_argument("--filter", nargs="+", metavar="KEYS", help="only these, as in a.*")
     _named(group.command("info", info, "Show a bucket."))
-    parser = group.command("create", create, "Create a bucket, unless it exists as described.")
+    parser = group.command(
+        "create", create, "Create a bucket, unless it exists with this configuration."
+    )
     add_fields(_named(parser), KeyValueConfig, {"bucket"})
     parser = group.command("edit", edit, "Replace the configuration of a bucket.")
     add_fields(_named(parser), KeyValueConfig, {"bucket"})

@@ -30,7 +30,9 @@ def add(commands: Commands) -> None:
     group = commands.group("object", "Large objects.")
     parser = group.command("ls", list_objects, "List the stores, or the objects of one.")
     parser.add_argument("bucket", nargs="?", help="list the objects of this store")
-    parser = group.command("create", create, "Create a store, unless it exists as described.")
+    parser = group.command(
+        "create", create, "Create a store, unless it exists with this configuration."
+    )
     add_fields(_named(parser), ObjectStoreConfig, {"bucket"})
     parser = group.command("rm-store", remove_store, "Delete a store with all its objects.")
     add_force(_named(parser))

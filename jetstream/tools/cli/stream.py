@@ -30,7 +30,9 @@ def add(commands: Commands) -> None:
     _named(group.command("info", info, "Show a stream."))
     parser = group.command("subjects", subjects, "List the subjects of a stream's messages.")
     _named(parser).add_argument("--filter", default=">", metavar="SUBJECT", help="only these")
-    parser = group.command("create", create, "Create a stream, unless it exists as described.")
+    parser = group.command(
+        "create", create, "Create a stream, unless it exists with this configuration."
+    )
     add_fields(_named(parser), StreamConfig, {"name"})
     parser = group.command("edit", edit, "Change the configuration of a stream.")
     add_fields(_named(parser), StreamConfig, {"name"})

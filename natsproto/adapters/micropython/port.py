@@ -163,7 +163,7 @@ class MicroPythonPort(Driver):
             link.close()
 
     def send(self) -> None:
-        """Pass on what there is to send, if everything before it is written."""
+        """Pass pending data to the transport, if everything before it is written."""
         link = self.link
         if link is not None and link.writable:
             pieces = self.connection.data_to_send()

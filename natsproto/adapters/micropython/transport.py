@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Transport(Protocol):
-        """What `connect` needs of a transport; each attempt to connect makes a new one."""
+        """The methods of a transport; each attempt to connect makes a new one."""
 
         async def open(self, host: str, port: int) -> None:
             """Connect, or raise OSError or ValueError."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Server(Protocol):
-        """What a peer reports to."""
+        """The receiver of a peer's reports."""
 
         def published(self, __peer: Peer, __pub: Pub) -> None: ...
         def subscribed(self, __peer: Peer) -> None: ...

@@ -90,5 +90,5 @@ class SimPort:
         raise OSError("a simulation has no files: %s" % path)
 
     async def aclose(self) -> None:
-        """Carry out what is left."""
+        """Do the remaining work."""
         self._world.carry_out()

@@ -50,7 +50,7 @@ def test_type_of_the_configuration_is_checked():
     table = [
         (("b", "c"), r"\('b', 'c'\) is not of type KeyValueConfig \(KV-14\)"),
         ({"bucket": "b"}, r"{'bucket': 'b'} is not of type KeyValueConfig \(KV-14\)"),
-        ("b", r"'b' is not of type KeyValueConfig; a name is a keyword: bucket='b' \(KV-14\)"),
+        ("b", r"'b' is not of type KeyValueConfig; pass a name as a keyword: bucket='b' \(KV-14\)"),
     ]
     for given, text in table:
         with pytest.raises(InvalidValue, match="^%s$" % text):

@@ -32,7 +32,7 @@ _QUIET = ("info", "connect", "ping", "pong")
 
 
 class Experiment:
-    """One run: what the visitor chose, and what came of it."""
+    """One run: the choices of the visitor, and the result."""
 
     def __init__(self, choice: dict[str, Any]) -> None:
         self.limit: int = choice["limit"]

@@ -38,7 +38,7 @@ class Live:
         self._count = 0
 
     async def connect(self, url: str) -> None:
-        """Connect, create the stream, and begin to consume; reports tell how it goes."""
+        """Connect, create the stream, and begin to consume; reports show the progress."""
         await self.close()
         scheme, _, rest = url.partition("://")
         if scheme not in ("ws", "wss") or not rest:

@@ -1,4 +1,4 @@
-"""The first pane: bytes that a visitor types, the frames in them, and where the parser stands."""
+"""The first pane: bytes that a visitor types, the frames in them, and the state of the parser."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def show_bytes(data: bytes) -> str:
 
 
 def parse(text: str, peer: str, piece: int) -> str:
-    """Feed a parser with pieces of this size, 0 for all at once; return what came of it."""
+    """Feed a parser with pieces of this size, 0 for all at once; return the result."""
     data = read_bytes(text)
     parser = Parser(peer=peer)
     explainer = Explainer()
