@@ -34,8 +34,8 @@ types: $(READY)  ## Run mypy, and pyright if Node is installed; every public nam
 	@if command -v node >/dev/null; then $(CALM) -m pyright --pythonpath $(PY); else echo "Node is not installed: skipping pyright"; fi
 	$(CALM) -m pytest tests/typing
 
-rules: $(READY)  ## Check that a test and a line of code name every rule of spec_notes
-	$(CALM) -m tests.rules
+rules: $(READY)  ## Check that a test and a line of code name every rule of spec_notes, and that generated pages are current
+	$(CALM) -m docs.generate --check
 
 pages: $(READY)  ## Regenerate the book, the diagrams and the index of rules
 	$(PY) -m docs.generate
