@@ -9,7 +9,7 @@ CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection jetstream)
 PURE := $(addprefix tests/,hostile fuzz embedded) \
 	$(addprefix tests/sim/test_,sim.py simulation.py model.py push_model.py mutants.py mutate.py)
-# These compare times with limits, or wait for clusters that crash, so they run when nothing else does.
+# These compare times with limits, or wait for clusters that crash, so only calm parts may run at the same time.
 TIMED := $(addprefix tests/,sweep jepsen soak)
 # Fail if a worker process dies: a replacement would wait forever.
 XDIST := --max-worker-restart 0 --dist
@@ -22,8 +22,7 @@ help:  ## Show this list
 # Most of the time is spent waiting for servers, so run several parts in parallel; each prints its output when it ends.
 test: $(READY)  ## Run every check that must pass before a merge
 	$(MAKE) --no-print-directory --jobs 5 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
-		lint real spark oldest types cover pure rules
-	$(MAKE) --no-print-directory timed
+		TIMED_AFTER="real spark oldest" real spark oldest lint types cover pure rules timed
 
 lint: $(READY)  ## Check style, formatting and the import law
 	$(CALM) -m ruff check .
@@ -34,8 +33,8 @@ types: $(READY)  ## Run mypy, and pyright if Node is installed; every public nam
 	@if command -v node >/dev/null; then $(CALM) -m pyright --pythonpath $(PY); else echo "Node is not installed: skipping pyright"; fi
 	$(CALM) -m pytest tests/typing
 
-rules: $(READY)  ## Check that a test and a line of code name every rule of spec_notes
-	$(CALM) -m tests.rules
+rules: $(READY)  ## Check that a test and a line of code name every rule of spec_notes, and that generated pages are current
+	$(CALM) -m docs.generate --check
 
 pages: $(READY)  ## Regenerate the book, the diagrams and the index of rules
 	$(PY) -m docs.generate
@@ -50,7 +49,7 @@ pure: $(READY)  ## Run all other tests that need no server
 real: $(READY)  ## Run all remaining tests except those in Spark
 	$(PY) -m pytest -n 3 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) $(TIMED) tests/typing tests/spark)
 
-timed: $(READY)  ## Run the sweeps, the check of linearizability and short soaks, which compare times with limits
+timed: $(READY) $(TIMED_AFTER)  ## Run the sweeps, the check of linearizability and short soaks, which compare times with limits
 	$(PY) -m pytest -n 3 $(XDIST) worksteal $(TIMED)
 
 core: $(READY)  ## Test only the machines: no I/O and no server

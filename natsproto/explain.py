@@ -310,7 +310,7 @@ def _escape(char: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    text = printable(text)
+    text = printable(text[: most + 1])  # escapes are longer, so the rest is never shown
     return text if len(text) <= most else "%s..." % text[: most - 3]
 
 

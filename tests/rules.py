@@ -211,12 +211,8 @@ def unknown_in_code(rules: Iterable[str], code: dict[str, list[Place]]) -> list[
     ]
 
 
-def main() -> int:
-    tests = collect_tests()
-    if isinstance(tests, int):
-        return tests
-    rules = read_rules()
-    code = read_code()
+def check(rules: dict[str, Rule], code: dict[str, list[Place]], tests: dict[str, list[str]]) -> int:
+    """Print the rules that nothing names, and return the exit code."""
     problems = [f"{rules[each].place}: no test names {each}" for each in rules if each not in tests]
     problems += [
         f"{rules[each].place}: no line of code names {each}" for each in rules if each not in code
@@ -228,6 +224,11 @@ def main() -> int:
     with_line = sum(rule in code for rule in rules)
     print(f"{len(rules)} rules, {with_test} named by a test, {with_line} by a line of code")
     return 1 if problems else 0
+
+
+def main() -> int:
+    tests = collect_tests()
+    return tests if isinstance(tests, int) else check(read_rules(), read_code(), tests)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fixes import FIXES, Fix
+from tests.forked import ForkedPytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("natsproto", "jetstream", "tests", "spec_notes")
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE")
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +27,12 @@ def copy(tmp_path_factory) -> Path:
         shutil.copytree(ROOT / part, made / part, ignore=unused)
     shutil.copy2(ROOT / "pyproject.toml", made)
     return made
+
+
+@pytest.fixture(scope="module")
+def forked(copy) -> Iterator[ForkedPytest]:
+    with ForkedPytest(copy) as forked:
+        yield forked
 
 
 def undo(fix: Fix, path: Path) -> None:
@@ -38,26 +46,11 @@ def undo(fix: Fix, path: Path) -> None:
     os.utime(path, (time, time))
 
 
-def run_tests(root: Path, tests: tuple[str, ...]) -> tuple[int, str]:
-    """Return pytest's exit code and output. Variables of this pytest are not passed on."""
-    kept = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    done = subprocess.run(
-        [sys.executable, *PYTEST, *tests],
-        cwd=root,
-        env={**kept, "PYTHONPATH": str(root), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
 @pytest.mark.parametrize("fix", FIXES, ids=lambda fix: fix.defect)
-def test_its_tests_fail_without_the_fix(fix, copy):
+def test_its_tests_fail_without_the_fix(fix, copy, forked):
     path = copy / fix.file
     undo(fix, path)
-    code, output = run_tests(copy, fix.tests)
+    code, output = forked.run(fix.tests)
     shutil.copy2(ROOT / fix.file, path)
     lines = output.splitlines()
     assert code == pytest.ExitCode.TESTS_FAILED, output

@@ -1,4 +1,8 @@
-"""Write the generated pages, or with `--check` report those that are not current."""
+"""Write the generated pages, or with `--check` report those that are not current.
+
+`--check` also reports rules that no test or no line of code names, as `python -m tests.rules` does:
+both have to collect all tests, which takes longer than everything else that they do.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import TYPE_CHECKING
 from docs.generate import adrs, architecture, book, command, diagrams, performance, rules_index
 from docs.generate.book import Facts
 from tests.core import name
-from tests.rules import collect_tests, read_code, read_rules
+from tests.rules import check, collect_tests, read_code, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,12 +20,15 @@ if TYPE_CHECKING:
 FOLDERS = (book.BOOK, diagrams.FOLDER)
 
 
-def render() -> dict[Path, str]:
-    """Return every generated file with its text."""
+def collect() -> Facts:
     tests = collect_tests()
     if isinstance(tests, int):
         sys.exit(tests)
-    facts = Facts(read_rules(), read_code(), tests)
+    return Facts(read_rules(), read_code(), tests)
+
+
+def render(facts: Facts) -> dict[Path, str]:
+    """Return every generated file with its text."""
     files = {rules_index.PAGE: rules_index.render(*facts)}
     files[adrs.PAGE] = adrs.render(facts.rules, facts.tests)
     files.update(book.render(facts))
@@ -33,7 +40,8 @@ def render() -> dict[Path, str]:
 
 
 def main() -> int:
-    files = render()
+    facts = collect()
+    files = render(facts)
     old = [path for folder in FOLDERS for path in folder.rglob("*") if path.is_file()]
     stale = [path for path in old if path not in files]
     if "--check" not in sys.argv:
@@ -47,7 +55,7 @@ def main() -> int:
     stale += [path for path in files if not path.exists() or path.read_text("utf-8") != files[path]]
     for path in stale:
         print(f"{name(path)} is not current: run python -m docs.generate")
-    return 1 if stale else 0
+    return check(*facts) or (1 if stale else 0)
 
 
 if __name__ == "__main__":

@@ -32,12 +32,13 @@ def command(js_server, tmp_path):
 
 
 @pytest.fixture
-def work(run):
+def work(run, js_server):
     """Create a stream with 20 messages and a consumer of it, and delete it at the end."""
     created = run("stream", "create", "WORK", "--subjects", "work.>", "--json")
     assert (created.code, created.json["state"]["messages"]) == (0, 0)
-    for number in range(20):
-        assert run("req", f"work.{number}", f"{number}").code == 0
+    with connect(js_server.url) as client:
+        for number in range(20):
+            JetStream(client).publish(f"work.{number}", b"%d" % number)
     assert run("consumer", "create", "WORK", "c", "--max-deliver", "1").code == 0
     yield "WORK"
     assert run("stream", "rm", "WORK", "--force").code == 0

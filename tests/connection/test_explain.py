@@ -214,6 +214,10 @@ TEXTS = [
     ),
     (Pub(b"a", b"", b"z" * 5000), "PUB a 5000\nzzz... (5000 times)"),
     (Pub(b"a", b"", b"ab" * 500), "PUB a 1000\n" + "ab" * 98 + "a..."),
+    (Err("z" * 200), "-ERR '%s'" % ("z" * 200)),
+    (Err("z" * 201), "-ERR '%s...'" % ("z" * 197)),
+    (Err("\n" * 100), "-ERR '%s'" % ("\\n" * 100)),
+    (Err("\n" * 101), "-ERR '%s\\...'" % ("\\n" * 98)),
     (Connect({"user": "u", "pass": "p", "sig": ""}), 'CONNECT {"user":"u","pass":"***","sig":""}'),
     (Info({"version": "2", "go": "go1"}), 'INFO {"version":"2",...}'),
     (Info({"version": "2"}), 'INFO {"version":"2"}'),
@@ -223,6 +227,20 @@ TEXTS = [
 @pytest.mark.parametrize(("frame", "text"), TEXTS, ids=lambda value: str(value)[:30])
 def test_the_text_on_the_wire(frame, text):
     assert wire_text(frame) == text
+
+
+class Long(str):
+    """A text that is too long to look at each of its characters."""
+
+    __slots__ = ()
+
+    def __iter__(self):
+        raise AssertionError("all of it is escaped, to show the start")
+
+
+def test_only_the_start_of_a_long_text_is_escaped():
+    """Otherwise `trace` would spend a third of a second on a message of 768,000 bytes."""
+    assert wire_text(Err(Long("\n" * 1000))) == "-ERR '%s\\...'" % ("\\n" * 98)
 
 
 def test_bytes_that_are_not_text_become_escapes():
