@@ -176,11 +176,12 @@ class Consume(Receiver):
     def poll(self) -> Msg | None:
         """Remove and return the oldest message if that emits nothing; otherwise None: `pop` it."""
         refill = self.refill
-        if refill.spare <= 0 or not self._batch:
+        batch = self._batch
+        if refill.spare <= 0 or not (batch or self._fresh):
             return None
         refill.spare -= 1
         self._taken += 1
-        return self._batch.pop()
+        return batch.pop() if batch else self._queue.pop()
 
     def peek(self, most: int) -> list[Msg]:
         """Return up to `most` messages, oldest first, that `poll` would return now."""

@@ -256,6 +256,17 @@ def test_poll():
     assert stage.checkpoints == 3
 
 
+@pytest.mark.rule("CONSUME-1")
+def test_a_message_that_was_waited_for_is_polled():
+    stage = Stage()
+    machine = Polled()
+    stage.wire.connection.subscribe("d", machine)
+    iteration = Iteration(stage.session, machine, True)
+    machine.calls = 1  # so that the first one, before the wait, is the one that returns nothing
+    msg = stage.run(iteration.__anext__(), messages(stage, 1))
+    assert (msg.metadata.stream_seq, msg.settled, machine.calls) == (1, True, 3)
+
+
 class Peeked(Plain):
     """Messages have no consequences."""
 

@@ -308,6 +308,22 @@ def test_poll():
 
 
 @pytest.mark.rule("CONSUME-1")
+def test_poll_messages_that_arrive_one_by_one():
+    machine = consuming(10, 5)
+    machine.receive(A, 1.0)
+    machine.pop(1.0)
+    for _ in range(4):
+        assert machine.poll() is None  # there is none
+        other = message(60, 2)
+        machine.receive(other, 2.0)
+        assert machine.poll() is other
+    machine.receive(A, 3.0)
+    assert machine.poll() is None  # a pull is due
+    assert machine.pop(3.0) is A
+    assert batches(machine) == [6]
+
+
+@pytest.mark.rule("CONSUME-1")
 def test_take_several():
     msgs = [message(100, number) for number in range(9)]
     machine = consuming(10, 5)
