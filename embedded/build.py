@@ -7,10 +7,11 @@
 
 The sources are changed in steps, and the core runs without them as well: strip.py removes what
 MicroPython would load and never use, fold.py replaces constants by their values, reach.py leaves
-out what the programs cannot reach, if they are given, and flatten.py makes imports shallow. For
-programs, merge.py makes a few modules of many instead. In compiled builds for programs, texts.py
-moves texts to a file, rename.py replaces names, with the help of share.py and firmware.py, and
-rank.py puts the most frequent ones first; modules to be frozen have their names and texts in flash.
+out what the programs cannot reach, if they are given, with the help of receivers.py and classes.py,
+and flatten.py makes imports shallow. For programs, merge.py makes a few modules of many instead. In
+compiled builds for programs, texts.py moves texts to a file, rename.py replaces names, with the
+help of share.py and firmware.py, and rank.py puts the most frequent ones first; modules to be
+frozen have their names and texts in flash.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .flatten import flatten
 from .fold import fold
 from .merge import merge
 from .rank import rank
 from .reach import reach
-from .receivers import find_receivers
 from .rename import rename
 from .strip import FUTURE, strip
 from .texts import FILE as TEXTS
 from .texts import move_texts
+
+if TYPE_CHECKING:
+    from .receivers import Receivers
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("natsproto", "jetstream")
@@ -111,7 +115,7 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
     files: dict[str, str] = {}
     if programs:
         parsed = [ast.parse(program) for program in programs]
-        receivers = find_receivers(ROOT, tuple(device_files()))
+        receivers = find_receivers()
         trees = merge(reach(trees, parsed, receivers), parsed, divide=small)
         if small:
             files[TEXTS] = move_texts(trees)
@@ -125,6 +129,15 @@ def transform(programs: list[str], *, small: bool = False) -> dict[str, str]:
         path = paths.get(module, module.replace(".", "/") + ".py")
         files[path] = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     return files
+
+
+def find_receivers() -> Receivers:
+    """Return the classes of the objects whose attributes the packages use."""
+    try:
+        from . import classes
+    except ImportError:
+        raise SystemExit("builds for a program need mypy: pip install mypy") from None
+    return classes.find_receivers(ROOT, tuple(device_files()))
 
 
 def set_constant(tree: ast.Module, name: str, value: int) -> None:

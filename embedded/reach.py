@@ -22,12 +22,12 @@ from .receivers import BY_NAME, UNKNOWN, Owners, Receivers
 LAZY = "_HOMES"
 
 
-# Methods that only these statements call.
-_CALLED_BY = {
-    "__aiter__": (ast.AsyncFor,),
-    "__anext__": (ast.AsyncFor,),
-    "__aenter__": (ast.AsyncWith,),
-    "__aexit__": (ast.AsyncWith,),
+# Methods that only this kind of statement calls.
+_CALLED_BY: dict[str, type[ast.AST]] = {
+    "__aiter__": ast.AsyncFor,
+    "__anext__": ast.AsyncFor,
+    "__aenter__": ast.AsyncWith,
+    "__aexit__": ast.AsyncWith,
 }
 
 
@@ -124,7 +124,7 @@ class _Search:
         if name in self._words and (self._all_open or home in self._open_classes):
             return True
         if name in _CALLED_BY:
-            return not self._statements.isdisjoint(_CALLED_BY[name])
+            return _CALLED_BY[name] in self._statements
         return name.startswith("__")
 
     def keeps_alias(self, node: ast.AST) -> bool:
@@ -151,7 +151,8 @@ class _Search:
                 self._aliases.append((each, module, tree))
                 continue
             todo += ast.iter_child_nodes(each)
-            self._statements.add(type(each))
+            loops = isinstance(each, ast.comprehension) and each.is_async
+            self._statements.add(ast.AsyncFor if loops else type(each))
             if isinstance(each, ast.Name):
                 self.names.add((module, each.id))
             elif isinstance(each, ast.Attribute):
@@ -168,7 +169,9 @@ class _Search:
     def _add_attribute(self, node: ast.Attribute, module: str, tree: ast.Module) -> None:
         if module:
             self._add_name(node.attr, self._receivers.owners_at(node.attr, node))
-        elif not (isinstance(node.value, ast.Name) and node.value.id in _foreign(tree, self._trees)):
+        elif not (
+            isinstance(node.value, ast.Name) and node.value.id in _foreign(tree, self._trees)
+        ):
             self._attributes.add(node.attr)
 
     def _add_name(self, name: str, owners: Owners) -> None:
@@ -179,7 +182,7 @@ class _Search:
             self._members.update((home, name) for home in family)
 
     def _add_call(self, node: ast.Call, module: str) -> None:
-        """Note the classes of an object whose attributes are used by name, for example `getattr`."""
+        """Note the classes of an object whose attributes are used by name, as by `getattr`."""
         function = node.func.id if isinstance(node.func, ast.Name) else ""
         if not module or function not in BY_NAME:
             return

@@ -64,6 +64,41 @@ def test_of_a_module(case, program, source, stays):
     assert reached(program, m=source) == {"p.m": stays or STAYS[case]}
 
 
+SPECIAL = "class A:\n async def __aenter__(self): 1\n async def __anext__(self): 2"
+
+
+@pytest.mark.parametrize(
+    ("statement", "stays"),
+    [
+        ("pass", "pass"),
+        ("async with A(): pass", "__aenter__"),
+        ("async for _ in A(): pass", "__anext__"),
+        ("[x async for x in A()]", "__anext__"),
+    ],
+)
+def test_special_methods_that_no_statement_calls_are_left_out(statement, stays):
+    program = f"from p.m import A\nasync def f():\n {statement}"
+    [source] = reached(program, m=SPECIAL).values()
+    kept = [name for name in ("__aenter__", "__anext__") if name in source]
+    assert kept == [stays] * (stays != "pass")
+
+
+@pytest.mark.parametrize(
+    ("program", "stays"),
+    [
+        ("import asyncio\nasyncio.run(A())", False),
+        ("import asyncio as a\na.run(A())", False),
+        ("import other\nother.a.run()", True),
+        ("from other import a\na.run()", True),
+        ("import a\na = A()\na.run()", True),
+        ("import a\ndef f(a): a.run()", True),
+    ],
+)
+def test_functions_of_other_modules_are_not_methods(program, stays):
+    [source] = reached(f"from p.m import A\n{program}", m="class A:\n def run(self): 1").values()
+    assert ("run" in source) == stays
+
+
 def test_modules_that_only_unused_functions_import_are_left_out():
     m = "def f():\n    from .a import x\ndef g():\n    from . import b"
     found = reached("from p.m import f", m=m, a="x = 1\ny = 2", b="z = 1")

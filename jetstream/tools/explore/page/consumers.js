@@ -93,7 +93,7 @@ function drawTimeline(result) {
   const top = LANES.length * LANE + 20;
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${top + CHART + 30}`);
   svg.replaceChildren();
-  const x = (time) => LEFT + (time / result.seconds) * (WIDTH - LEFT - 16);
+  const x = (time) => LEFT + (time / result.seconds) * (WIDTH - LEFT - 28);
   LANES.forEach(([, text], index) => {
     const y = 16 + index * LANE;
     svg.append(draw("line", { class: "lane", x1: LEFT, x2: WIDTH - 10, y1: y, y2: y }), label(4, y + 4, text));
