@@ -66,12 +66,15 @@ def test_messages_are_a_sign_of_life(together):
 @pytest.mark.rule("D-CONSUME-27")
 def test_a_message_that_no_pull_requested_is_dropped_but_a_sign_of_life():
     machine = consuming(max_messages=1, threshold=1)
-    machine.receive(message(), 1.0)
     for _ in range(100):
-        machine.receive(message(), 4.0)
-    assert machine.dropped > 0
-    assert (count_drops(machine), machine.pending() + machine.dropped) == (machine.dropped, 101)
+        machine.receive(message(), 1.0)
+    dropped = machine.dropped
+    assert dropped > 0
+    assert machine._silence.heard_ago(4.0) == 3.0
+    machine.receive(message(), 4.0)
     assert machine._silence.heard_ago(4.0) == 0.0
+    assert machine.dropped == dropped + 1
+    assert (count_drops(machine), machine.pending() + machine.dropped) == (machine.dropped, 101)
 
 
 @pytest.mark.rule("CONSUME-8")
@@ -118,6 +121,16 @@ def test_a_snapshot_shows_when_the_next_consumer_is_overdue():
     machine.connected(0.0)
     machine.receive(in_order.message(2), 1.0)  # a gap: the next consumer is created at once
     assert machine.snapshot(1.5).deadlines == {"recreate": 4.5}  # if there is no response
+
+
+def test_without_a_consumer_no_pull_is_due():
+    """Its timer would fire at once, again and again."""
+    machine = in_order.new()
+    machine.connected(0.0)
+    machine.receive(status(1, FULL), 1.0)
+    assert machine.snapshot(1.0).deadlines["pull"] == pytest.approx(0.05)
+    machine.receive(in_order.message(2), 1.01)  # a gap: the next consumer is created at once
+    assert list(machine.snapshot(1.02).deadlines) == ["recreate"]
 
 
 @pytest.mark.rule("D-SNAPSHOT-1", "CONSUME-9")

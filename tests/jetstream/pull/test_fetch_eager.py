@@ -200,3 +200,10 @@ def test_before_the_first_fetch_next_to_nothing_is_kept():
     fetcher = Fetcher(INBOX)
     fetcher.receive_all([A] * 1000, 0.0)
     assert len(fetcher.messages) == SLACK_MESSAGES
+
+
+def test_the_answer_to_the_probe_wakes_no_caller():
+    fetcher = eager()
+    play(fetcher, [(0.05, "tick")])
+    assert fetcher.receive(status(2, FULL), 0.06) is False
+    assert not fetcher.done
