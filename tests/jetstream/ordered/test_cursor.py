@@ -372,3 +372,38 @@ def test_another_stream_has_other_subjects():
     line.next_consumer()
     line.installed(created(num_pending=7))
     assert line.ahead == 7
+
+
+def begun():
+    """Return a cursor whose first consumer is o_1."""
+    line = cursor()
+    line.next_consumer()
+    line.installed(created())
+    return line
+
+
+def reply(stream_seq, consumer_seq, name="o_1"):
+    return b"$JS.ACK.S.%s.1.%d.%d.1794786870000000000.0" % (
+        name.encode(),
+        stream_seq,
+        consumer_seq,
+    )
+
+
+def test_a_message_of_another_consumer_among_others():
+    line = begun()
+    assert not line.admit_all([reply(1, 1), reply(2, 2, "o_2")])
+    assert (line.start, line.consumer_seq) == (1, 0)
+
+
+LARGE = 10**19  # the largest sequences have 20 digits
+
+
+def test_the_largest_sequences_at_once():
+    line = begun()
+    assert line.admit_all([reply(LARGE, 1)])
+    assert (line.start, line.consumer_seq) == (LARGE + 1, 1)
+    line = begun()
+    line.consumer_seq = LARGE
+    assert line.admit_all([reply(1, LARGE + 1)])
+    assert (line.start, line.consumer_seq) == (2, LARGE + 1)
