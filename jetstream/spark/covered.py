@@ -35,7 +35,7 @@ from .retry import RETRYABLE_CALLS, Backoff
 
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
-    from natsproto.connection.requests import Request
+    from natsproto.connection.waitable import Request
     from natsproto.session import Session
 
     from .options import Settings
