@@ -24,22 +24,25 @@ from typing import TYPE_CHECKING, NamedTuple
 from jetstream.api.client import read_reply
 from jetstream.errors import ApiError
 from jetstream.publish.headers import EXPECTED_LAST_MSG_ID, MSG_ID
-from natsproto.errors import InvalidState, NatsError
+from natsproto.errors import InvalidState, NatsError, NoResponders
 from natsproto.port import run_sync
 from natsproto.wire.headers import Headers
 
 from .connect import client
 from .queries import StreamQueries
 from .replay import mismatch
-from .retry import retry
+from .retry import RETRYABLE_CALLS, Backoff
 
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
+    from natsproto.connection.waitable import Request
+    from natsproto.session import Session
 
     from .options import Settings
 
 logger: logging.Logger = logging.getLogger("jetstream.spark")
 _CHUNK = 256  # requests in flight at a time
+_PASSING = (*RETRYABLE_CALLS, NoResponders)  # the stream has no leader
 _NEVER = "this message is never stored"
 # How many more partitions an earlier attempt may have had. Spark starts tasks in the order of their
 # partitions, so one of the first of them has stored rows.
@@ -117,16 +120,6 @@ def unchecked(error: NatsError) -> InvalidState:
 
 
 def _known(settings: Settings, subject: str, ids: list[str]) -> set[str]:
-    api = StreamQueries(settings, "").api()
-
-    def look_up() -> set[str]:
-        with client(settings).port.lock:
-            return run_sync(known_ids(api, subject, ids))
-
-    return retry(look_up)
-
-
-async def known_ids(api: ApiClient, subject: str, ids: list[str]) -> set[str]:
     """Return the message ids that the stream of this subject has seen within its window.
 
     A stream looks up the id of a message before it compares its last id with the expected one. So a
@@ -134,15 +127,34 @@ async def known_ids(api: ApiClient, subject: str, ids: list[str]) -> set[str]:
     if its own id is known.
     """
     known: set[str] = set()
-    for start in range(0, len(ids), _CHUNK):
-        chunk = ids[start : start + _CHUNK]
-        found = await _are_known(api, subject, chunk)
-        known.update([each for each, is_known in zip(chunk, found) if is_known])
+    left = list(ids)
+    backoff = Backoff()
+    while left:
+        answers: dict[str, bool] = {}
+        error: Exception | None = None
+        try:
+            api = StreamQueries(settings, "").api()
+            with client(settings).port.lock:
+                answers, error = run_sync(_ask(api, subject, left[:_CHUNK]))
+        except _PASSING as caught:
+            error = caught
+        known.update(each for each, is_known in answers.items() if is_known)
+        # Those without an answer are sent again: a leader that steps down drops a few.
+        left = [each for each in left if each not in answers]
+        if answers:
+            backoff.reset()
+        elif error is not None:
+            backoff.failed(error)
     return known
 
 
-async def _are_known(api: ApiClient, subject: str, ids: list[str]) -> list[bool]:
+async def _ask(
+    api: ApiClient, subject: str, ids: list[str]
+) -> tuple[dict[str, bool], Exception | None]:
+    """Return whether each id is known, as far as there are answers, and the error otherwise."""
     session = api.session
+    answers: dict[str, bool] = {}
+    failure: Exception | None = None
     requests = [
         session.connection.start_request(
             subject,
@@ -152,16 +164,26 @@ async def _are_known(api: ApiClient, subject: str, ids: list[str]) -> list[bool]
         )
         for each in ids
     ]
-    found: list[bool] = []
     try:
-        for request in requests:
-            reply = await session.settle(request)
-            try:
-                found.append(reply is not None and bool(read_reply(reply.data).get("duplicate")))
-            except ApiError:
-                found.append(False)
+        for each, request in zip(ids, requests):
+            answer = await _answer(session, request)
+            if isinstance(answer, bool):
+                answers[each] = answer
+            else:
+                failure = answer
     finally:
         for request in requests:
             if not request.done:
                 session.connection.cancel(request)
-    return found
+    return answers, failure
+
+
+async def _answer(session: Session, request: Request) -> bool | Exception:
+    """Return whether the message is a duplicate; the error if that is not known."""
+    try:
+        reply = await session.settle(request)
+        return reply is not None and bool(read_reply(reply.data).get("duplicate"))
+    except _PASSING as error:  # also the answer of a cluster without a leader
+        return error
+    except ApiError:
+        return False
