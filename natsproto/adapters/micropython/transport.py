@@ -37,8 +37,8 @@ if TYPE_CHECKING:
             ...
 
 
-#: How many bytes to read at a time. Larger blocks are often not free on a small heap: with 1024, the
-#: core needed up to 5 KiB more.
+#: How many bytes to read at a time. Larger blocks are often not free on a small heap: with 1024,
+#: the core needed up to 5 KiB more.
 READ_SIZE = 512
 
 _IPPROTO_TCP = 6
