@@ -231,7 +231,7 @@ class Api:
         self.server = server
         self.session = Session(server)
 
-    async def call(self, endpoint, body):
+    async def call(self, endpoint, body, deadline=None):
         self.server.call("read")
         verb, _, stream = endpoint.rpartition(".")
         assert verb == "STREAM.MSG.GET"
