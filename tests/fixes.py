@@ -601,7 +601,7 @@ SPARK_FIXES = [
     Fix(
         "the tasks of a filter have no messages but one",
         "jetstream/spark/source.py",
-        (("cut_evenly(queries, each, plan)", "pass"),),
+        (('cut_evenly(queries, each, plan, self.settings.number("fetchSize"))', "pass"),),
         ("tests/spark/test_planning.py::test_partitions_of_a_filter_are_equal",),
         "assert [0, 0, 0, 200] ==",
     ),
@@ -609,7 +609,7 @@ SPARK_FIXES = [
         "a limited micro-batch has one message too few",
         "jetstream/spark/limits.py",
         (
-            ("max(1, count * allowed // of)", "max(1, int(count * (allowed / of)))"),
+            ("max(1, count * self.most // total)", "max(1, int(count * (self.most / total)))"),
             ("shares[largest] + max(0, rest)", "shares[largest]"),
         ),
         ("tests/spark/test_query_limits.py::test_a_limit_is_reached_exactly",),

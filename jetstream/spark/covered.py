@@ -127,7 +127,7 @@ def _known(settings: Settings, subject: str, ids: list[str]) -> set[str]:
     if its own id is known.
     """
     known: set[str] = set()
-    left = list(ids)
+    left: list[str] = ids
     backoff = Backoff()
     while left:
         answers: dict[str, bool] = {}

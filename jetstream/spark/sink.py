@@ -191,6 +191,10 @@ class Sink:
         again = self._again or sender.tally.duplicates > 0
         positions = Positions(ids, encoder.rows, subject, again)
         check_task(self._settings, positions)
+        if not self._query and not self._settings.given("writeId"):
+            # No earlier write had these ids, so the driver has nothing to check: a duplicate is a
+            # row that was sent again.
+            positions = positions._replace(again=False)
         return Written(sender.tally, positions=positions)
 
     def _verifier(self, ids: str) -> Verifier | None:

@@ -21,7 +21,7 @@ from jetstream.spark.covered import Positions, check_write
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.replay import ReplayMismatch
 from jetstream.spark.sending import Tally
-from jetstream.spark.sink import StreamWriter, Written
+from jetstream.spark.sink import BatchWriter, StreamWriter, Written
 from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidState, PermissionDenied
 from natsproto.testing import Server
@@ -29,7 +29,7 @@ from tests.spark.sinks import stored
 from tests.spark.stepping import Query
 from tests.spark.support import fill, query_reader, rows_of
 from tests.spark.support import make as make_source
-from tests.spark.tasks import SCHEMA, write_batch
+from tests.spark.tasks import SCHEMA, batches, task, write_batch
 
 pytestmark = pytest.mark.usefixtures("impatient")
 SOAK = bool(os.environ.get("SPARK_SOAK"))
@@ -243,6 +243,22 @@ def test_a_driver_that_cannot_check_a_replay(monkeypatch, again):
     writer = StreamWriter(read_options(options, WRITE), SCHEMA, False)
     with pytest.raises(InvalidState, match="the driver could not check whether an earlier attempt"):
         writer.commit([Written(Tally(), Task("m.q.0", "q", 0), marked=True)], 0)
+
+
+@pytest.mark.parametrize("write_id", ["", "monday"])
+def test_the_driver_checks_only_writes_that_can_be_repeated(name, make, plain, write_id):
+    """The ids of a frame without a writeId are new, so its duplicates are from the same write."""
+    stream = make()
+    options = {key: plain[key] for key in plain if key != "subject"}
+    if write_id:
+        options["writeId"] = write_id
+    writer = BatchWriter(read_options(options, WRITE), SCHEMA, False)
+    for attempt in range(2):
+        with task(0):
+            written = writer.write(batches(rows(name, 1, 2)))
+        assert written.tally.duplicates == 2 * attempt
+    assert written.positions.again == bool(write_id)
+    assert counted(stream) == Counter(rows(name, 1, 2))
 
 
 def test_a_task_that_starts_with_another_row_stores_nothing(name, target):
