@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jetstream.api.client import read_reply
 from jetstream.errors import ApiError
+from jetstream.kv.bucket import ROLLUP
 from jetstream.publish.headers import EXPECTED_LAST_MSG_ID, MSG_ID
 from natsproto.errors import InvalidState, NatsError, NoResponders
 from natsproto.port import run_sync
@@ -122,9 +123,14 @@ def unchecked(error: NatsError) -> InvalidState:
 def _known(settings: Settings, subject: str, ids: list[str]) -> set[str]:
     """Return the message ids that the stream of this subject has seen within its window.
 
-    A stream looks up the id of a message before it compares its last id with the expected one. So a
-    message that expects an impossible last id is never stored, but is acknowledged as a duplicate
-    if its own id is known.
+    A stream looks up the id of a message before it looks at these two headers. So a message with an
+    impossible last id and an invalid rollup is never stored, but is acknowledged as a duplicate if
+    its own id is known.
+
+    Two headers, because the last id alone would be fatal: a stream with replicas compares it only
+    after its servers have agreed on the message, and since 2.14 the mismatch stops the stream. It
+    checks the rollup before that. Servers before 2.12 compare the last id in any case; there, a
+    stream with replicas may then take the id for that of a message in progress.
     """
     known: set[str] = set()
     left: list[str] = ids
@@ -160,7 +166,7 @@ async def _ask(
             subject,
             b"",
             deadline=session.deadline(api.timeout),
-            headers=Headers([(MSG_ID, each), (EXPECTED_LAST_MSG_ID, _NEVER)]),
+            headers=Headers([(MSG_ID, each), (EXPECTED_LAST_MSG_ID, _NEVER), (ROLLUP, _NEVER)]),
         )
         for each in ids
     ]

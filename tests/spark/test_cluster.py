@@ -20,6 +20,7 @@ from jetstream.blocking import JetStream
 from jetstream.errors import ApiError, HeartbeatMissed, JetStreamNotAvailable
 from jetstream.spark import pull
 from jetstream.spark.compat import LIMITED
+from jetstream.spark.replay import ReplayMismatch
 from natsproto.adapters.blocking import connect
 from natsproto.errors import TimeoutExpired
 from natsproto.testing import Cluster, Server
@@ -27,6 +28,7 @@ from tests.spark.failing import FailingDataSource
 from tests.spark.gates import POLL, Gate, pass_gate, wait_for_subject
 from tests.spark.sinks import SMALL, numbers, sabotage, write
 from tests.spark.support import fill
+from tests.spark.tasks import write_batch
 from tests.spark.test_stream import Query
 
 # PySpark warns about pandas where rows pass through Python; that does not matter here.
@@ -204,6 +206,17 @@ if SOAK:
     CASES += [(strike, Read, Atomic) for strike in (crash, step_down, restart_a_follower)]
     CASES += [(strike, Write, AtLeastOnce) for strike in (crash_in_flight, step_down)]
     CASES *= 3
+
+
+def test_the_check_of_a_repeated_write_leaves_a_replicated_stream_intact(cluster, js, stream):
+    """A wrong Nats-Expected-Last-Msg-Id alone stops the stream, on nats-server 2.14 and 2.15."""
+    subject = f"{stream.name}.checked"
+    options = {"servers": ",".join(cluster.urls), "writeId": "w"}
+    for _ in range(3):
+        write_batch(options, None, 0, [[(subject, b"1"), (subject, b"2")], [(subject, b"3")]])
+    assert js.publish(subject, b"4", timeout=PATIENCE).seq == READ + 4
+    with pytest.raises(ReplayMismatch):
+        write_batch(options, None, 0, [[(subject, b"1"), (subject, b"2")]])
 
 
 @pytest.mark.parametrize(
