@@ -9,7 +9,7 @@ CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection jetstream)
 PURE := $(addprefix tests/,hostile fuzz embedded) \
 	$(addprefix tests/sim/test_,sim.py simulation.py model.py push_model.py mutants.py mutate.py)
-# These compare times with limits, or wait for clusters that crash, so only calm parts may run at the same time.
+# These compare times with limits, or wait for clusters that crash, so they run when nothing else does.
 TIMED := $(addprefix tests/,sweep jepsen soak)
 # Fail if a worker process dies: a replacement would wait forever.
 XDIST := --max-worker-restart 0 --dist
@@ -22,7 +22,8 @@ help:  ## Show this list
 # Most of the time is spent waiting for servers, so run several parts in parallel; each prints its output when it ends.
 test: $(READY)  ## Run every check that must pass before a merge
 	$(MAKE) --no-print-directory --jobs 5 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
-		TIMED_AFTER="real spark oldest" real spark oldest lint types cover pure rules timed
+		lint real spark oldest types cover pure rules
+	$(MAKE) --no-print-directory timed
 
 lint: $(READY)  ## Check style, formatting and the import law
 	$(CALM) -m ruff check .
@@ -49,7 +50,7 @@ pure: $(READY)  ## Run all other tests that need no server
 real: $(READY)  ## Run all remaining tests except those in Spark
 	$(PY) -m pytest -n 3 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) $(TIMED) tests/typing tests/spark)
 
-timed: $(READY) $(TIMED_AFTER)  ## Run the sweeps, the check of linearizability and short soaks, which compare times with limits
+timed: $(READY)  ## Run the sweeps, the check of linearizability and short soaks, which compare times with limits
 	$(PY) -m pytest -n 3 $(XDIST) worksteal $(TIMED)
 
 core: $(READY)  ## Test only the machines: no I/O and no server
