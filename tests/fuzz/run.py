@@ -4,7 +4,8 @@ The harnesses are parser, headers, and those of answers.py: api, ack and so on. 
 installed, otherwise more of the seeded mutations that `make test` also runs.
 
 With atheris and FUZZ_RECORD, a folder, the inputs that it finds useful are kept there for the next
-run, and executed.json counts the executions of all runs.
+run, and executed.json counts the executions of all runs. With FUZZ_EXECUTIONS, a number, each
+harness then goes on without guidance, many times faster, until all its runs have executed as many.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tests.wire.support import read_all, streams
 
 FOUND = Path(__file__).parent / "found"
 GARBAGE_LIMIT = 2_000  # bytes; longer inputs only make the fuzzer slow
+STEP = 1_000_000  # executions without guidance, after which they are counted
 #: The module of each harness, and its arguments.
 HARNESSES = {
     "parser": ["tests.fuzz.fuzz_parser"],
@@ -62,23 +64,36 @@ def executed(statistics: str) -> int:
     return int(lines[-1].split()[-1]) if lines else 0
 
 
-def run_atheris(harnesses: list[str], seconds: float, record: str = "") -> int:
+def run_atheris(harnesses: list[str], seconds: float, executions: int, record: str = "") -> int:
+    """Fuzz with guidance for so long, and then without, until there are so many executions."""
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(record or directory)
         write_corpus(folder)
         progress = Progress(folder / "executed.json")
         for harness in harnesses:
-            command = [sys.executable, "-m", *HARNESSES[harness], str(folder / harness)]
-            command += [f"-max_total_time={max(1, round(seconds))}", "-timeout=10"]
-            command += [f"-artifact_prefix={FOUND}/fuzz_{harness}-", "-rss_limit_mb=1024"]
-            command += [f"-max_len={GARBAGE_LIMIT}", "-print_final_stats=1", "-verbosity=0"]
-            run = subprocess.run(command, check=False, capture_output=True, text=True)
-            if run.returncode != 0:
-                print(run.stdout + run.stderr + f"{harness} found something: see {FOUND}")
-                return run.returncode
-            progress.add(harness, executed(run.stderr))
+            corpus = str(folder / harness)
+            limit = f"-max_total_time={max(1, round(seconds))}"
+            status = fuzz([*HARNESSES[harness], corpus, limit], harness, progress)
+            while status == 0 and progress[harness] < executions:
+                limit = f"-runs={min(STEP, executions - progress[harness])}"
+                status = fuzz(["tests.fuzz.unguided", harness, corpus, limit], harness, progress)
+            if status != 0:
+                return status
             print(f"{harness}: {progress[harness]:,} inputs, nothing found", flush=True)
     return 0
+
+
+def fuzz(arguments: list[str], harness: str, progress: Progress) -> int:
+    """Run a module with libFuzzer's options, and count its executions."""
+    command = [sys.executable, "-m", *arguments]
+    command += [f"-artifact_prefix={FOUND}/fuzz_{harness}-", "-rss_limit_mb=1024", "-timeout=10"]
+    command += [f"-max_len={GARBAGE_LIMIT}", "-print_final_stats=1", "-verbosity=0"]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    if run.returncode != 0:
+        print(run.stdout + run.stderr + f"{harness} found something: see {FOUND}")
+    else:
+        progress.add(harness, executed(run.stderr))
+    return run.returncode
 
 
 def run_mutations(harnesses: list[str], seconds: float) -> int:
@@ -120,7 +135,8 @@ def main() -> int:
     seconds = float(os.environ.get("FUZZ_SECONDS", "60"))
     harnesses = sys.argv[1:] or list(HARNESSES)
     if importlib.util.find_spec("atheris") is not None:
-        return run_atheris(harnesses, seconds, os.environ.get("FUZZ_RECORD", ""))
+        executions = int(os.environ.get("FUZZ_EXECUTIONS", "0"))
+        return run_atheris(harnesses, seconds, executions, os.environ.get("FUZZ_RECORD", ""))
     print("atheris is not installed (it has wheels for Linux on x86-64): seeded mutations instead")
     return run_mutations(harnesses, seconds)
 
