@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from .options import Settings
 
-NAME = "pyspark-jetstream"
 _CONNECTION = [
     "servers",
     "credsFile",
@@ -45,6 +44,7 @@ _CONNECTION = [
     "tlsCert",
     "tlsKey",
     "inboxPrefix",
+    "clientName",
 ]
 _MOST = 4  # connections of a process
 _clients: dict[tuple[int, str], Client] = {}
@@ -136,7 +136,8 @@ def _digest(settings: Settings) -> str:
 
 
 def _options(settings: Settings) -> OptionsDict:
-    options: dict[str, Any] = {"name": NAME, "inbox_prefix": settings.text("inboxPrefix")}
+    options: dict[str, Any] = {"name": settings.text("clientName")}
+    options["inbox_prefix"] = settings.text("inboxPrefix")
     options["connect_timeout"] = settings.seconds("requestTimeout")
     for name in ("user", "password", "token"):
         if settings.given(name):

@@ -180,13 +180,29 @@ def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
     return read_places(start)
 
 
-def first_to_read(place: Place, snapshot: StreamSnapshot, fail: bool) -> int:
+def resumed(offset: dict[str, Any], snapshots: dict[str, StreamSnapshot]) -> dict[str, Any]:
+    """Return the offset as one of the streams that exist now, with the same sequences."""
+    result = dict(offset)
+    for key in ("streams", "init"):
+        if key in offset:
+            places = read_places(offset, key)
+            for name in places.keys() & snapshots.keys():
+                places[name].created = snapshots[name].created
+            result[key] = write_places(places)
+    return result
+
+
+def first_to_read(
+    place: Place, snapshot: StreamSnapshot, fail: bool, fail_if_recreated: bool
+) -> int:
     """Return the first sequence to read at this place; raise DataLost, or warn, if it is gone."""
     if place.created != snapshot.created:
         report_data_loss(
             "stream %s was recreated at %s; the offset is sequence %d of the stream of %s"
             % (snapshot.name, snapshot.created, place.next, place.created),
-            fail,
+            fail_if_recreated,
+            "onRecreate=restart reads it from its first message, onRecreate=resume continues at the"
+            " same sequence",
         )
         return snapshot.first
     if place.next > snapshot.next:
@@ -207,8 +223,10 @@ def describe_gap(first: int, last: int, stream: str) -> str:
     return "messages %d to %d of stream %s were removed" % (first, last, stream)
 
 
-def report_data_loss(what: str, fail: bool) -> None:
+def report_data_loss(
+    what: str, fail: bool, remedy: str = "failOnDataLoss=false continues without them"
+) -> None:
     """Raise DataLost, or log a warning."""
     if fail:
-        raise DataLost("%s (option failOnDataLoss=false continues without them)" % what)
+        raise DataLost("%s (option %s)" % (what, remedy))
     LOG.warning("data lost: %s", what)

@@ -61,6 +61,13 @@ OPTIONS = [
     Option("domain", None, NAME, EVERYWHERE, "a JetStream domain"),
     Option("apiPrefix", None, SUBJECT, EVERYWHERE, "instead of `$JS.API`"),
     Option("requestTimeout", "5s", TIMEOUT, EVERYWHERE, "for each response of the server"),
+    Option(
+        "clientName",
+        "pyspark-jetstream",
+        NAME,
+        EVERYWHERE,
+        "the name of connections, and the beginning of those of temporary consumers",
+    ),
     # The messages to read
     Option(
         "stream",
@@ -102,6 +109,14 @@ OPTIONS = [
     ),
     Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
     Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and continue"),
+    Option(
+        "onRecreate",
+        None,
+        choice("fail", "restart", "resume"),
+        (STREAM,),
+        "if a stream was created again: fail; restart at its first message; or resume at the same"
+        " sequence; default: as `failOnDataLoss` says, fail or restart",
+    ),
     # Key-value buckets and object stores: stores.py
     Option("bucket", None, NAME, READ, "instead of `stream`: a key-value bucket, as a table"),
     Option("keys", None, SUBJECTS, READ, "with `bucket`: only these keys, wildcards allowed"),

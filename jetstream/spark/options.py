@@ -65,6 +65,7 @@ _CONSUMERS_OWN = [  # options that mode=consume leaves to its consumer
     "minPartitions",
     "maxRecordsPerPartition",
     "minMessagesPerTrigger",
+    "onRecreate",
 ]
 _NEEDED = {"atomic": ("stream", "markerSubject"), "fast": ("stream",)}  # by the delivery
 _ONE_DELIVERY = [  # options of one delivery only

@@ -7,6 +7,7 @@ the messages that it does not have yet would look like a gap.
 from __future__ import annotations
 
 import contextlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from jetstream.api.client import ApiClient, read_reply
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 INACTIVE = 60.0
 _TOO_LONG = 10153  # it exceeds the limit of the stream for its consumers
 _DELIVERED = 2**62  # from there on, nats-server 2.10 to 2.15 delivers nothing
+_QUERY_ID = "sql.streaming.queryId"  # Spark's property of the tasks of a streaming query
 _LATE = 3600.0  # how long the rows of a pull may wait
 
 
@@ -209,6 +211,8 @@ class StreamQueries:
         The server deletes it after `inactive` seconds without a pull.
         """
         config: dict[str, Any] = {
+            "name": "%s-%s" % (self._settings.text("clientName"), secrets.token_hex(8)),
+            "metadata": origin(),
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": start,
             "ack_policy": "none",
@@ -230,6 +234,20 @@ class StreamQueries:
                 raise
         del config["inactive_threshold"]  # the default of the stream
         return js.create_consumer(self.stream, **config)
+
+
+def origin() -> dict[str, str]:
+    """Return what tells the operator of a server which part of which query a consumer is for."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return {"spark.process": "driver"}
+    found = {"spark.stage": str(context.stageId()), "spark.partition": str(context.partitionId())}
+    query = context.getLocalProperty(_QUERY_ID)
+    if query:
+        found["spark.query"] = query
+    return found
 
 
 def stream_names(settings: Settings) -> list[str]:

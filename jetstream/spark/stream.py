@@ -39,6 +39,7 @@ from .offsets import (
     planned,
     read_floors,
     read_places,
+    resumed,
     start_places,
     write_places,
 )
@@ -84,6 +85,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.columns: list[str] = check_schema(schema, False, settings.flag("headersOnly"))
         self.limits: Limits = Limits(settings)
         self.fail: bool = settings.flag("failOnDataLoss")
+        self._on_recreate: str = settings.text("onRecreate")
         self._initial: dict[str, Any] | None = None
         self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0
@@ -131,18 +133,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> dict[str, Any]:
         if start is None:
             return self._all_there_is()
-        begins = self._read(start)
         first = is_initial(start)
         if not first:
             self._finish(start)
         limited = not is_unlimited(limit)
-        end = self._next_end(begins, start, limited)
+        end = self._next_end(start, limited)
         if end is None and not first and self._target is None:
             self._wait()
-            end = self._next_end(begins, start, limited)
+            end = self._next_end(start, limited)
         if end is None:
             # The end of the first batch differs from its start even if it is empty: offsets.py.
-            return end_offset(begins, start, new_plan(self.settings)) if first else start
+            return end_offset(self._read(start), start, new_plan(self.settings)) if first else start
         return end
 
     def _all_there_is(self) -> dict[str, Any]:
@@ -161,16 +162,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             name: Place(snapshot.next, snapshot.created) for name, snapshot in snapshots.items()
         }
 
-    def _next_end(
-        self, places: Places, start: dict[str, Any], limited: bool
-    ) -> dict[str, Any] | None:
-        """Return the end of the batch that starts at these places; None if it is too early."""
-        before = places
+    def _next_end(self, start: dict[str, Any], limited: bool) -> dict[str, Any] | None:
+        """Return the end of the batch that starts at this offset; None if it is too early."""
+        before = self._read(start)
         snapshots = self._target or self._snapshots
         if self._target is None and (not snapshots or self._is_stale()):
             snapshots = self._take_snapshots()
-        places = {**self._discovered(places, snapshots), **places}
-        begins = {name: first_to_read(places[name], snapshots[name], self.fail) for name in places}
+        start = self._resumed(start, snapshots)
+        places = {**self._discovered(before, snapshots), **read_places(start)}
+        begins = {name: self._first(places[name], snapshots[name]) for name in places}
         created = {name: snapshots[name].created for name in places}
         filters, begins, nexts = self._active(begins, snapshots, read_floors(start, created))
         ends = {name: max(begins[name], nexts[name]) for name in places}
@@ -213,7 +213,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return filters, begins, nexts
 
     def _discovered(self, places: Places, snapshots: dict[str, StreamSnapshot]) -> Places:
-        """Return the first messages of streams that match the pattern since the last batch."""
+        """Return the first messages of streams that are new since the last batch."""
         return {
             name: Place(snapshot.first, snapshot.created)
             for name, snapshot in snapshots.items()
@@ -237,13 +237,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = dict(self._take_snapshots())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        snapshots = self._take_snapshots() if self._is_stale() else self._snapshots
+        end = self._resumed(end, snapshots)
         ends = self._read(end)
-        begins = self._check_streams(start_places(start, end))
+        begins = self._check_streams(start_places(self._resumed(start, snapshots), end))
         # Not the current options: a replayed batch must have the same partitions.
         plan = planned(end) or new_plan(self.settings)
         firsts: dict[str, int] = {}
         whole: list[Range] = []
-        snapshots = self._take_snapshots() if self._is_stale() else self._snapshots
         for name, place in ends.items():
             snapshot = snapshots[name]
             if snapshot.created != place.created or snapshot.next < place.next:
@@ -252,7 +253,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 begins[name] = Place(plan.first.get(name, snapshot.first), place.created)
             if begins[name] == place:
                 continue
-            first = first_to_read(begins[name], snapshot, self.fail)
+            first = self._first(begins[name], snapshot)
             if place.created != snapshot.created:
                 first = place.next  # it was recreated: none of the messages exist anymore
             firsts[name] = first
@@ -333,15 +334,28 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._check_streams(read_places(offset))
 
     def _check_streams(self, places: Places) -> Places:
+        """Raise InvalidValue if a stream is no longer one of the query; new ones are welcome."""
         if self.settings.given("streamPattern"):
-            return places  # there may be new ones, and a missing one is reported by its name
+            return places  # a missing one is reported by its name
         known = self.settings.list("stream")
-        if set(places) != set(known):
+        if not set(places) <= set(known):
             raise InvalidValue(
                 "checkpoint is for streams %s, option stream for %s: use another checkpoint for a"
-                " query on other streams" % (",".join(sorted(places)), ",".join(known))
+                " query without one of them" % (",".join(sorted(places)), ",".join(known))
             )
         return places
+
+    def _resumed(
+        self, offset: dict[str, Any], snapshots: dict[str, StreamSnapshot]
+    ) -> dict[str, Any]:
+        """Return the offset, with onRecreate=resume as one of the streams that exist now."""
+        return resumed(offset, snapshots) if self._on_recreate == "resume" else offset
+
+    def _first(self, place: Place, snapshot: StreamSnapshot) -> int:
+        """Return the first sequence to read; raise DataLost, or warn, if it is gone."""
+        by_default = "fail" if self.fail else "restart"
+        fails_if_recreated = (self._on_recreate or by_default) == "fail"
+        return first_to_read(place, snapshot, self.fail, fails_if_recreated)
 
     def _finish(self, end: dict[str, Any]) -> None:
         """Purge the messages of the batch that ends here, and of those before it."""

@@ -274,9 +274,9 @@ def test_the_first_batch_starts_where_its_end_offset_says():
 )
 def test_lost_messages_raise_or_warn(place, message, first, caplog):
     if message is None:
-        assert first_to_read(place, Here, True) == first
+        assert first_to_read(place, Here, True, True) == first
     else:
         with pytest.raises(DataLost, match=message):
-            first_to_read(place, Here, True)
-        assert first_to_read(place, Here, False) == first
+            first_to_read(place, Here, True, True)
+        assert first_to_read(place, Here, False, False) == first
         assert message in caplog.text

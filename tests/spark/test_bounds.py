@@ -165,6 +165,19 @@ def test_a_recreated_stream_has_other_positions(server, js, name):
 
 
 @needs_limits
+def test_a_query_that_resumes_keeps_its_positions(server, js, name):
+    make(js, name, COUNT, subjects=3)
+    options = by_subject(name, [1, 20, 40], maxMessagesPerTrigger=3, onRecreate="resume")
+    query = Query(query_reader(server, **options))
+    found = query.batch()
+    js.delete_stream(name)
+    make(js, name, COUNT, subjects=3)
+    while (batch := query.batch()) is not None:
+        found += batch
+    assert found == wanted([1, 20, 40])
+
+
+@needs_limits
 def test_starts_by_subject_that_are_rejected(server, js, name):
     make(js, name, 3, subjects=3)
     with pytest.raises(InvalidValue, match=f"stream {name} ends before sequence 4, not 9"):

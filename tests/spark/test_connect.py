@@ -46,6 +46,25 @@ def test_a_connection_is_kept_for_the_same_options(server):
     forget(settings(server, inboxPrefix="_MINE"))
 
 
+def test_connections_and_consumers_have_the_name_of_the_client(server, js, name):
+    make(js, name, 30)
+    reader = query_reader(
+        server, stream=name, startingOffsets="earliest", clientName="billing", fetchSize=10
+    )
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, None) if LIMITED else reader.latestOffset()
+    [part] = reader.partitions(start, end)
+    rows = reader.read(part)
+    next(rows)
+    [consumer] = [each for each in js.stream(name).consumers() if "billing" in each.name]
+    assert consumer.name.startswith("billing-")
+    assert consumer.config.metadata["spark.process"] == "driver"
+    rows.close()
+    names = [each.get("name") for each in server.monitor("/connz")["connections"]]
+    assert "billing" in names
+    forget(reader.settings)
+
+
 def test_a_forked_child_opens_its_own_connection(server):
     mine = client(settings(server)).info.client_id
     reading, writing = os.pipe()

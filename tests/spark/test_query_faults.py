@@ -8,8 +8,8 @@ from jetstream.blocking import JetStream
 from jetstream.spark.offsets import DataLost
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
-from tests.spark.stepping import started
-from tests.spark.support import fill, make, query_reader
+from tests.spark.stepping import Query, started
+from tests.spark.support import fill, make, query_reader, sequences
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -85,6 +85,70 @@ def test_a_stream_that_is_recreated_after_planning(server, js, name):
         query_reader(server, stream=name).partitions(query.start, end)
     query.start = end
     assert query.batch() == [1, 2, 3, 4]
+
+
+def test_a_query_may_restart_with_a_recreated_stream_and_still_fail_after_other_losses(
+    server, js, name, caplog
+):
+    query = started(server, js, name, onRecreate="restart")
+    js.delete_stream(name)
+    make(js, name, 5)
+    assert query.batch() == [1, 2, 3, 4, 5]
+    assert "was recreated" in caplog.text
+    fill(js, name, 5)
+    js.stream(name).purge(seq=8)
+    with pytest.raises(DataLost, match="messages 6 to 7"):
+        query.batch()
+
+
+def test_a_query_may_fail_with_a_recreated_stream_and_continue_after_other_losses(server, js, name):
+    query = started(server, js, name, onRecreate="fail", failOnDataLoss=False)
+    fill(js, name, 5)
+    js.stream(name).purge(seq=13)
+    assert query.batch() == [13, 14, 15]
+    js.delete_stream(name)
+    make(js, name, 20)
+    with pytest.raises(DataLost, match=r"onRecreate=restart .*, onRecreate=resume"):
+        query.batch()
+
+
+def test_a_query_resumes_in_a_stream_with_the_same_sequences(server, js, name, caplog):
+    """As after the promotion of a mirror, or when a backup was restored elsewhere."""
+    query = started(server, js, name, onRecreate="resume")
+    fill(js, name, 3)
+    end = query.plan()  # and the query ends before it has read them
+    js.delete_stream(name)
+    make(js, name, 15)
+    options = {"stream": name, "onRecreate": "resume"}
+    query = Query(query_reader(server, **options), query.start)
+    assert sequences(query.reader, query.reader.partitions(query.start, end)) == [11, 12, 13]
+    query.start = end
+    assert query.batch() == [14, 15]
+    assert query.batch() is None
+    # Now the offset is one of the new stream: no option is needed anymore.
+    fill(js, name, 1)
+    assert Query(query_reader(server, stream=name), query.start).batch() == [16]
+    assert not caplog.text
+
+
+def test_a_query_resumes_without_new_messages(server, js, name):
+    query = started(server, js, name, onRecreate="resume")
+    js.delete_stream(name)
+    make(js, name, 10)
+    assert query.batch() == []  # records which stream it is
+    assert query.batch() is None
+
+
+def test_a_query_does_not_resume_where_messages_are_missing(server, js, name):
+    query = started(server, js, name, onRecreate="resume")
+    js.delete_stream(name)
+    make(js, name, 7)
+    with pytest.raises(DataLost, match="ends before sequence 8, and was read up to 10"):
+        query.batch()
+    fill(js, name, 8)
+    js.stream(name).purge(seq=14)
+    with pytest.raises(DataLost, match="messages 11 to 13"):
+        query.batch()
 
 
 @pytest.mark.parametrize(

@@ -228,12 +228,28 @@ def test_an_idle_query_sends_fewer_than_two_requests_per_second(
     assert server.monitor("/jsz")["api"]["total"] - calls <= 2 * 30
 
 
-def test_streams_that_differ_from_the_checkpoint_are_rejected(server, js, name):
+def test_a_stream_cannot_be_removed_from_a_query(server, js, name):
     make(js, name, 1)
     make(js, name + "B", 1)
-    start = Query(query_reader(server, stream=name)).start
-    with pytest.raises(InvalidValue, match=f"checkpoint is for streams {name}, option"):
-        query_reader(server, stream=f"{name},{name}B").latestOffset(start, ALL)
+    start = Query(query_reader(server, stream=f"{name},{name}B")).start
+    with pytest.raises(InvalidValue, match=f"checkpoint is for streams {name},{name}B, option"):
+        query_reader(server, stream=name).latestOffset(start, ALL)
+
+
+def test_a_stream_that_is_added_to_a_query_is_read_from_its_first_message(server, js, name):
+    make(js, name, 3)
+    query = Query(query_reader(server, stream=name, startingOffsets="earliest"))
+    assert query.batch() == [1, 2, 3]
+    fill(js, name, 2)
+    end = query.plan()  # and the query ends before it has read them
+    make(js, name + "B", 4)
+    query = Query(query_reader(server, stream=f"{name},{name}B"), query.start)
+    assert sequences(query.reader, query.reader.partitions(query.start, end)) == [4, 5]
+    query.start = end
+    assert query.batch() == [1, 2, 3, 4]
+    fill(js, name, 1)
+    assert query.batch() == [6]
+    assert query.batch() is None
 
 
 # onCommit

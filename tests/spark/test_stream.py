@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from jetstream.spark.compat import LIMITED
+from natsproto.adapters.blocking import connect
 from tests.core import ROOT
 from tests.spark.failing import FailingDataSource
 from tests.spark.support import check_left, fill, make
@@ -169,6 +170,25 @@ def test_a_work_queue_is_consumed_completely(spark, server, js, name, tmp_path):
     assert [len(rows) for rows in query.batches.values()] == sizes
     assert query.rows == [(i, 1) for i in range(1, sum(sizes) + 1)]
     check_left(js, name, 0 if LIMITED else 25)
+
+
+def test_consumers_name_their_query_and_partition(spark, server, js, name, tmp_path):
+    make(js, name, 20)
+    with connect(server.url) as admin, admin.subscribe("$JS.EVENT.ADVISORY.API") as audit:
+        admin.flush()
+        options = {"clientName": "billing", "minPartitions": "2", "startingOffsets": "earliest"}
+        query = Query(spark, server, tmp_path, stream=name, **options).run()
+        js.account_info()  # the last one
+        created = []
+        for msg in audit:
+            call = json.loads(msg.data)
+            if call["subject"] == "$JS.API.INFO":
+                break
+            if call["subject"].startswith(f"$JS.API.CONSUMER.CREATE.{name}.billing-"):
+                created.append(json.loads(call["request"])["config"]["metadata"])
+    tasks = [each for each in created if each.get("spark.query") == str(query.id)]
+    assert {each["spark.partition"] for each in tasks} == {"0", "1"}
+    assert all(each["spark.stage"].isdigit() for each in tasks)
 
 
 def test_an_idle_query_rarely_polls_and_resumes(spark, server, js, name, tmp_path):

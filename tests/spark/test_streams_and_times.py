@@ -120,3 +120,16 @@ def test_the_progress_of_a_query_has_its_lag(server, js, name):
     query.batch()
     query.batch()
     assert query.reader.reportLatestOffset()["lag"] == {name: 0}
+
+
+def test_every_version_resumes_and_adds_streams(server, js, name):
+    """Before 4.2 Spark does not say where a batch starts until its end is planned."""
+    options = {"startingOffsets": "earliest", "onRecreate": "resume"}
+    make(js, name, 3)
+    query = Query(query_reader(server, stream=name, **options))
+    assert query.batch() == [1, 2, 3]
+    js.delete_stream(name)
+    make(js, name, 5)
+    make(js, name + "B", 2)
+    query = Query(query_reader(server, stream=f"{name},{name}B", **options), query.start)
+    assert sorted(query.batch()) == [1, 2, 4, 5]
