@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.progress import Progress
 from tests.sim.modes import MODES, NEW_MODES
-from tests.sim.runs import Failure, attempt, minimize, search, trace_of
+from tests.sim.runs import Failure, attempt, minimize, search
 
 STEP = 1000
 
@@ -76,7 +76,7 @@ def run_one(mode: str, seed: int, verbose: bool, skip: tuple[int, ...]) -> int:
 def show(found: Failure) -> None:
     """Print a failure with its trace."""
     print(found)
-    for line in trace_of(found):
+    for line in found.trace:
         print("  " + line)
 
 

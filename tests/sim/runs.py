@@ -7,6 +7,7 @@ by one, as long as the same invariant is still violated.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -31,6 +32,7 @@ class Failure(NamedTuple):
     seed: int
     text: str
     skip: tuple[int, ...] = ()
+    trace: tuple[str, ...] = ()  # what happened, without the bytes
 
     @property
     def label(self) -> str:
@@ -57,22 +59,30 @@ def attempt(
     mode: str, seed: int, verbose: bool = False, skip: tuple[int, ...] = ()
 ) -> Failure | None:
     """Return the failure of one run; None if there is none."""
-    world = make(mode, seed, verbose, skip)
-    try:
-        world.run()
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        world.note(text)
-        return Failure(mode, seed, text, skip)
+    with uncollected():
+        world = make(mode, seed, verbose, skip)
+        try:
+            world.run()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            world.note(text)
+            return Failure(mode, seed, text, skip, tuple(world.trace))
     return None
 
 
-def trace_of(found: Failure) -> list[str]:
-    """Return what happened, without the bytes."""
-    world = make(found.mode, found.seed, False, found.skip)
-    with contextlib.suppress(Exception):
-        world.run()
-    return world.trace
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the garbage of earlier runs out of the block, so that a seed always means the same.
+
+    Otherwise their finalizers run in the middle of it. A traceback that one of them leaves behind
+    refers to the frames that were interrupted, and so an iteration that the program has left would
+    not end before the next collection.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def failure(mode: str, seed: int) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from functools import partial
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.progress import Progress
 from tests.sim.__main__ import main
 from tests.sim.modes import MODES, NEW_MODES, OLD_MODES
-from tests.sim.runs import attempt, failure, kept_seeds, minimize, search, trace_of
+from tests.sim.runs import attempt, failure, kept_seeds, minimize, search
 from tests.sim.world import Violation
 
 SEEDS = 1200
@@ -88,9 +89,24 @@ def test_a_failure_is_shown_with_the_faults_that_it_needs(broken):
     assert (found.label, found.skip) == ("Violation: I99", ())
     smaller = minimize(found)
     assert smaller.label == found.label
-    faults = [line for line in trace_of(smaller) if "fault: " in line]
+    faults = [line for line in smaller.trace if "fault: " in line]
     assert [line.split()[-1] for line in faults] == ["hole"]
-    assert len(faults) < len([line for line in trace_of(found) if "fault: " in line])
+    assert len(faults) < len([line for line in found.trace if "fault: " in line])
+
+
+def test_garbage_is_not_collected_during_a_run(monkeypatch):
+    """It may be that of an earlier run, whose finalizers would keep frames of this one."""
+    collecting = []
+    original = MODES["next"].check
+
+    def check(self):
+        collecting.append(gc.isenabled())
+        original(self)
+
+    monkeypatch.setattr(MODES["next"], "check", check)
+    assert attempt("next", 1) is None
+    assert set(collecting) == {False}
+    assert gc.isenabled()
 
 
 def test_a_run_that_holds(monkeypatch, capsys):
