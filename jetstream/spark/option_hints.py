@@ -27,7 +27,8 @@ HINTS = {
     # Those of Kafka's source and sink:
     "kafka.bootstrap.servers": "set option servers instead",
     "kafka.group.id": _NOT_STORED_HERE,
-    "groupidprefix": _NOT_STORED_HERE,
+    "groupidprefix": _NOT_STORED_HERE + "; clientName names connections and consumers",
+    "kafka.client.id": "set option clientName instead",
     "subscribe": "set option stream instead, and filterSubjects for a part of it",
     "subscribepattern": "set option streamPattern instead",
     "assign": "a stream has no partitions: set option stream, and filterSubjects for a part of it",

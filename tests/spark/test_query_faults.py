@@ -113,12 +113,16 @@ def test_a_query_may_fail_with_a_recreated_stream_and_continue_after_other_losse
 
 
 def test_a_query_resumes_in_a_stream_with_the_same_sequences(server, js, name, caplog):
-    """As after the promotion of a mirror, or when a backup was restored elsewhere."""
+    """A stream that is restored from a snapshot keeps the sequences, but not its creation time."""
     query = started(server, js, name, onRecreate="resume")
     fill(js, name, 3)
     end = query.plan()  # and the query ends before it has read them
+    with js.snapshot_stream(name) as snapshot:
+        chunks = list(snapshot)
+    config = js.stream(name).cached_info.config
     js.delete_stream(name)
-    make(js, name, 15)
+    js.restore_stream(chunks, config)
+    fill(js, name, 2)
     options = {"stream": name, "onRecreate": "resume"}
     query = Query(query_reader(server, **options), query.start)
     assert sequences(query.reader, query.reader.partitions(query.start, end)) == [11, 12, 13]
