@@ -35,13 +35,16 @@ def test_changed_limits_filters_and_partitions_apply_after_a_restart(
     assert query.rows == [12, 14, 16, 18, 20]
 
 
-def test_another_mode_or_other_streams_need_another_checkpoint(spark, server, js, name, tmp_path):
+def test_another_mode_or_fewer_streams_need_another_checkpoint(spark, server, js, name, tmp_path):
     make(js, name, 3)
-    make(js, name + "B", 3)
+    make(js, name + "B", 2)
     js.create_consumer(name, durable_name="worker")
     query = Query(spark, server, tmp_path, stream=name, startingOffsets="earliest")
     query.run()
     query.options["stream"] = f"{name},{name}B"
+    query.run()
+    assert query.rows == [1, 2]  # of the stream that was added
+    query.options["stream"] = name
     with pytest.raises(StreamingQueryException, match="use another checkpoint for a query"):
         query.run()
     query.options = {**query.options, "stream": name, "mode": "consume", "consumer": "worker"}
