@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 ANNOUNCED = ["cut", "election", "shutdown", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_pull", "crowd"]
 LONGEST_ABSENCE = 2.0
+ROUNDING = 0.001  # of times that are compared
 LOOKUP = re.compile(rb"H?MSG _INBOX\.\w+\.i\w+ ")  # the answer to one is no heartbeat
 
 
@@ -269,11 +270,11 @@ class Consuming(Pulls):
             if isinstance(event, PullWarning) and isinstance(event.error, HeartbeatMissed):
                 self.note("heartbeat missed")
                 silence = self.now - self.heard_before
-                exact = abs(silence - 2 * self.heartbeat) < 0.001
+                exact = abs(silence - 2 * self.heartbeat) < ROUNDING
                 late = self.sick > 0 or self.now - self.last_fault < 4.0
                 require(machine._online, "I6: a missed heartbeat without a connection")
                 # CONSUME-28: a pull is overdue, and nothing has come for two heartbeats.
-                overdue = self.now - self.last_received >= 2 * self.heartbeat
+                overdue = self.now - self.last_received > 2 * self.heartbeat - ROUNDING
                 require(
                     exact or overdue or (late and silence > 2 * self.heartbeat),
                     f"I6: after {silence} s",
