@@ -1,6 +1,6 @@
 """Push subscriptions: the behavior of the client in each mode, and its invariants.
 
-P1   what arrived was taken, waits, was returned or was dropped, and drops are counted
+P1   what arrived before the end was taken, waits, was returned or dropped, and drops are counted
 P2   what the consumer delivered and the client did not get is told as a gap, and nothing else is
 P3   silence is told after three heartbeats and then at growing intervals, and only while connected
 P4   a flow control request is answered only when all messages before it were taken
@@ -82,6 +82,7 @@ class Pushing(World):
         self.answered: dict[bytes, float] = {}
         self.asked_after: dict[bytes, int] = {}  # requests, and how many messages came before
         self.arrivals = 0
+        self.late = 0  # messages that were on their way when the subscription ended
         self.leaders = 1
         self.iterating = Task(self, self._iterate)
         faults = ANNOUNCED + (SILENT if rng.random() < 0.7 else [])
@@ -154,6 +155,8 @@ class Pushing(World):
         if b"MSG " not in data[:5] or not self.machine._online or not Parser().feed(data):
             return
         self._heard()
+        if self.machine.ended and data.startswith((b"MSG s.x", b"HMSG s.x")):
+            self.late += 1
         words = data.split(b"\r\n", 1)[0].split(b" ")
         reply = words[3] if len(words) > 3 else b""
         if b"FlowControl" in data:
@@ -273,7 +276,7 @@ class Pushing(World):
     def finally_check(self) -> None:
         machine = self.machine
         waiting = machine.pending() + self.rest
-        gone = self.taken + waiting + machine.dropped
+        gone = self.taken + waiting + machine.dropped + self.late
         require(self.arrived == gone, lambda: f"P1: {self.arrived} came, {gone} known")
         require(bool(self.limit) or not machine.dropped, "P6: dropped without a limit")
         replies = self.model.replies
