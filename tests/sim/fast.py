@@ -389,7 +389,9 @@ class Ingesting(World):
             return
         attempt.over = True
         batch = self.model.batches.get(attempt.id)
-        if batch is None or self.sick or self.now < self.last_fault + 2.0:
+        # What waited for the end of a fault has to be stored and acknowledged first.
+        recovered = self.last_fault + self.storing + 2.0
+        if batch is None or self.sick or self.now < recovered:
             return
         if batch.pending or batch.ending:  # slow; or ended by late messages, which a ping undoes
             return
