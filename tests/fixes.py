@@ -321,6 +321,22 @@ PUBLISH_FIXES = [
 ]
 API_FIXES = [
     Fix(
+        "the server forgets an idle fast batch, because acknowledgments delay its ping",
+        "jetstream/publish/fast_machine.py",
+        (
+            (
+                "            self.deadline = max(now, self._keep_at)",
+                "            self.deadline = self.deadline if had_room else None\n"
+                "            self.deadline = self.deadline or now + KEEP_ALIVE",
+            ),
+        ),
+        (
+            "tests/jetstream/publish/test_fast_machine_time.py::"
+            "test_acknowledgments_do_not_delay_the_ping_of_an_idle_batch",
+        ),
+        "assert (5, 7.5) == (5, 4.0)",
+    ),
+    Fix(
         "a listing repeats a page forever",
         "jetstream/api/client.py",
         (("            if (page, missing, offline) == before:\n", "            if False:\n"),),

@@ -85,6 +85,7 @@ class FastBatchMachine(Receiver):
         "_flow",
         "_gaps",
         "_id",
+        "_keep_at",
         "_kept",
         "_last",
         "_max_acks",
@@ -135,7 +136,8 @@ class FastBatchMachine(Receiver):
         self._trouble: NatsError | None = None  # the first error
         self._progress_at = 0.0  # time of the last progress
         self._ask_at = 0.0  # time of the next ping, while a caller waits
-        self._kept = 0  # `sent` when the batch was last kept alive
+        self._keep_at = 0.0  # FAST-9: when to look whether it is idle,
+        self._kept = 0  # and how many messages had been sent at the last look
         self.state: int = NEW
         self.limit: int = 0
         self.sent: int = 0
@@ -178,6 +180,7 @@ class FastBatchMachine(Receiver):
         self._await_answer(now)
 
     def _await_answer(self, now: float) -> None:
+        self._keep_at = now + KEEP_ALIVE
         self._progress_at = now
         self._ask_at = now + PING_WAIT
         self._settle(now)
@@ -371,8 +374,9 @@ class FastBatchMachine(Receiver):
                 self._repeat(now)
             else:
                 self._ping(now)
-        elif self.sent == self._kept:
+        elif self.sent == self._kept or now > self._keep_at + PING_WAIT:  # idle, or a late look
             self._ping(now)  # FAST-9
+        self._keep_at = now + KEEP_ALIVE
         self._kept = self.sent
         self._settle(now)
         return self.state == OVER
@@ -399,8 +403,7 @@ class FastBatchMachine(Receiver):
         if self.state == OVER or not self._online:
             self.deadline = None
         elif self.sent < self.limit:
-            if not had_room or self.deadline is None:  # FAST-9: only messages keep it alive
-                self.deadline = now + KEEP_ALIVE
+            self.deadline = max(now, self._keep_at)  # acknowledgments do not postpone it
         else:
             if had_room:  # the flow is less than before
                 self._progress_at = now

@@ -147,8 +147,8 @@ MUTANTS = [
     (
         "answers keep a batch alive",
         "publish.fast_machine",
-        "if not had_room or self.deadline is None:",
-        "if True:",
+        "self.deadline = max(now, self._keep_at)",
+        "self.deadline = now + KEEP_ALIVE",
         "publish.test_fast_machine_time",
     ),
     (

@@ -202,7 +202,7 @@ def test_pings_are_sent_while_a_caller_waits():
     assert machine.deadline == 12.0
     assert not machine.handle_timer(12.0)
     assert batch.answer(4, 4, ack(2), 12.5)
-    assert (batch.orders(), machine.deadline) == (["4.4"], 16.5)
+    assert (batch.orders(), machine.deadline) == (["4.4"], 16.0)
 
 
 @pytest.mark.rule("FAST-8")
@@ -282,6 +282,44 @@ def test_an_idle_batch_is_kept_alive():
     assert batch.orders() == []
 
 
+@pytest.mark.rule("FAST-9")
+def test_acknowledgments_do_not_delay_the_ping_of_an_idle_batch():
+    """They may close and open the window, but only messages keep a batch alive."""
+    batch = Batch(4, flow=3, max_acks=2)
+    machine = batch.machine
+    assert (machine.limit, machine.deadline) == (6, 4.0)
+    assert not batch.answer(2, APPEND, ack(2, 1), 3.5)
+    assert (machine.limit, machine.deadline) == (4, 4.5)  # a caller would wait
+    assert batch.answer(3, APPEND, ack(3, 1), 3.5)
+    assert (machine.limit, machine.deadline) == (5, 4.0)
+    for now, pings in [(4.0, []), (8.0, ["4.4"]), (12.0, ["4.4"])]:
+        assert not machine.handle_timer(now)
+        assert (batch.orders(), machine.deadline) == (pings, now + 4.0)
+
+
+@pytest.mark.rule("FAST-9")
+def test_a_ping_for_a_caller_also_keeps_the_batch_alive():
+    batch = Batch(4, flow=3, max_acks=2)
+    machine = batch.machine
+    batch.answer(2, APPEND, ack(2, 1), 3.5)
+    assert not machine.handle_timer(4.5)
+    assert batch.orders() == ["4.4"]
+    assert batch.answer(3, APPEND, ack(3, 1), 4.6)
+    assert machine.deadline == 8.5
+
+
+@pytest.mark.rule("FAST-9")
+def test_a_batch_that_was_silent_for_long_is_pinged_at_once():
+    """As when the program was suspended while a caller waited."""
+    batch = Batch(4, flow=3, max_acks=2)
+    machine = batch.machine
+    batch.answer(2, APPEND, ack(2, 1), 3.5)
+    assert batch.answer(3, APPEND, ack(3, 1), 9.0)
+    assert machine.deadline == 9.0
+    assert not machine.handle_timer(9.0)
+    assert (batch.orders(), machine.deadline) == (["4.4"], 13.0)
+
+
 # Connections
 
 
@@ -332,7 +370,7 @@ def test_a_new_connection(answers, outcome):
     for data in answers:
         batch.answer(3, 4, data, 20.5)
     if outcome == "continues":
-        assert (machine.state, machine.limit, machine.deadline) == (OPEN, 6, 24.5)
+        assert (machine.state, machine.limit, machine.deadline) == (OPEN, 6, 24.0)
     else:
         assert batch.outcome == outcome
 
