@@ -136,8 +136,8 @@ class FastBatchMachine(Receiver):
         self._trouble: NatsError | None = None  # the first error
         self._progress_at = 0.0  # time of the last progress
         self._ask_at = 0.0  # time of the next ping, while a caller waits
-        self._keep_at = 0.0  # FAST-9: when to look whether it is idle,
-        self._kept = 0  # and how many messages had been sent at the last look
+        self._keep_at = 0.0  # time of the next check whether the batch is idle (FAST-9)
+        self._kept = 0  # `sent` at the last check
         self.state: int = NEW
         self.limit: int = 0
         self.sent: int = 0
@@ -374,7 +374,7 @@ class FastBatchMachine(Receiver):
                 self._repeat(now)
             else:
                 self._ping(now)
-        elif self.sent == self._kept or now > self._keep_at + PING_WAIT:  # idle, or a late look
+        elif self.sent == self._kept or now > self._keep_at + PING_WAIT:  # idle, or checked late
             self._ping(now)  # FAST-9
         self._keep_at = now + KEEP_ALIVE
         self._kept = self.sent

@@ -66,7 +66,7 @@ OPTIONS = [
         "pyspark-jetstream",
         NAME,
         EVERYWHERE,
-        "the name of connections, and the beginning of those of temporary consumers",
+        "the name of connections, and the prefix of the names of temporary consumers",
     ),
     # The messages to read
     Option(
@@ -115,7 +115,7 @@ OPTIONS = [
         choice("fail", "restart", "resume"),
         (STREAM,),
         "if a stream was created again: fail; restart at its first message; or resume at the same"
-        " sequence; default: as `failOnDataLoss` says, fail or restart",
+        " sequence; default: fail, or restart if `failOnDataLoss=false`",
     ),
     # Key-value buckets and object stores: stores.py
     Option("bucket", None, NAME, READ, "instead of `stream`: a key-value bucket, as a table"),

@@ -18,6 +18,7 @@ from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
 from natsproto.wire.text import shorten
+from natsproto.wire.versions import has_version
 
 from .connect import client, jetstream
 from .retry import retry
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 INACTIVE = 60.0
 _TOO_LONG = 10153  # it exceeds the limit of the stream for its consumers
 _DELIVERED = 2**62  # from there on, nats-server 2.10 to 2.15 delivers nothing
+_FIRST_WITH_METADATA = (2, 10)
 _QUERY_ID = "sql.streaming.queryId"  # Spark's property of the tasks of a streaming query
 _LATE = 3600.0  # how long the rows of a pull may wait
 
@@ -212,7 +214,6 @@ class StreamQueries:
         """
         config: dict[str, Any] = {
             "name": "%s-%s" % (self._settings.text("clientName"), secrets.token_hex(8)),
-            "metadata": origin(),
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": start,
             "ack_policy": "none",
@@ -220,6 +221,8 @@ class StreamQueries:
             "num_replicas": 1,
             "inactive_threshold": inactive,
         }
+        if has_version(client(self._settings).info, _FIRST_WITH_METADATA):
+            config["metadata"] = _origin()
         if headers_only:
             config["headers_only"] = True
         if len(filters) == 1:
@@ -236,8 +239,8 @@ class StreamQueries:
         return js.create_consumer(self.stream, **config)
 
 
-def origin() -> dict[str, str]:
-    """Return what tells the operator of a server which part of which query a consumer is for."""
+def _origin() -> dict[str, str]:
+    """Return metadata that shows operators which part of which query a consumer is for."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -170,7 +170,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             snapshots = self._take_snapshots()
         start = self._resumed(start, snapshots)
         places = {**self._discovered(before, snapshots), **read_places(start)}
-        begins = {name: self._first(places[name], snapshots[name]) for name in places}
+        begins = {name: self._first_to_read(places[name], snapshots[name]) for name in places}
         created = {name: snapshots[name].created for name in places}
         filters, begins, nexts = self._active(begins, snapshots, read_floors(start, created))
         ends = {name: max(begins[name], nexts[name]) for name in places}
@@ -253,7 +253,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 begins[name] = Place(plan.first.get(name, snapshot.first), place.created)
             if begins[name] == place:
                 continue
-            first = self._first(begins[name], snapshot)
+            first = self._first_to_read(begins[name], snapshot)
             if place.created != snapshot.created:
                 first = place.next  # it was recreated: none of the messages exist anymore
             firsts[name] = first
@@ -351,7 +351,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the offset, with onRecreate=resume as one of the streams that exist now."""
         return resumed(offset, snapshots) if self._on_recreate == "resume" else offset
 
-    def _first(self, place: Place, snapshot: StreamSnapshot) -> int:
+    def _first_to_read(self, place: Place, snapshot: StreamSnapshot) -> int:
         """Return the first sequence to read; raise DataLost, or warn, if it is gone."""
         by_default = "fail" if self.fail else "restart"
         fails_if_recreated = (self._on_recreate or by_default) == "fail"

@@ -10,9 +10,9 @@ import pytest
 from natsproto import Parser
 from tests.fuzz.answers import CHECKS
 from tests.fuzz.mutate import Inputs, Mutator
-from tests.fuzz.oracle import check_and_tell, check_block, check_input
+from tests.fuzz.oracle import check_and_tell, check_input
 from tests.fuzz.samples import samples
-from tests.fuzz.unguided import LENGTH, Chains
+from tests.fuzz.unguided import HARNESSES, LENGTH, Chains
 from tests.sim.test_mutants import Mutation
 from tests.wire.support import read
 
@@ -21,7 +21,6 @@ MUTATIONS = 10_000
 ANSWERS = {"info": 1_500, "service": 4_000}
 FRESH = ("natsproto", "jetstream", "tests.fuzz", "tests.jetstream", "tests.connection")
 SAMPLES = samples()
-HARNESSES = {"headers": check_block, **CHECKS}
 FOUND = sorted((Path(__file__).parent / "found").iterdir())
 
 

@@ -16,6 +16,7 @@ from tests.fuzz.oracle import check_block, check_input
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+HARNESSES = {"parser": check_input, "headers": check_block, **CHECKS}
 LENGTH = 4  # mutations of one input, on average, before the next one is taken
 
 
@@ -44,10 +45,9 @@ def main() -> None:
 
     harness, folder, *options = sys.argv[1:]
     corpus = [path.read_bytes() for path in sorted(Path(folder).iterdir())]
-    check = {"parser": check_input, "headers": check_block, **CHECKS}[harness]
     # `Mutate` is another function after `Setup`.
     chains = Chains(corpus, lambda data, max_size: atheris.Mutate(data, max_size))
-    atheris.Setup([sys.argv[0], *options], check, custom_mutator=chains)
+    atheris.Setup([sys.argv[0], *options], HARNESSES[harness], custom_mutator=chains)
     atheris.Fuzz()
 
 

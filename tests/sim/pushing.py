@@ -1,8 +1,8 @@
 """Push subscriptions: the behavior of the client in each mode, and its invariants.
 
 P1   what arrived before the end was taken, waits, was returned or dropped, and drops are counted
-P2   what the consumer delivered and the client did not get is told as a gap, and nothing else is
-P3   silence is told after three heartbeats and then at growing intervals, and only while connected
+P2   what was delivered and did not arrive is reported as a gap, and nothing else is
+P3   silence is reported after three heartbeats, then at growing intervals, only while connected
 P4   a flow control request is answered only when all messages before it were taken
 P5   the same request is not answered twice within a heartbeat, on one connection
 P6   the queue holds no more than the window of the server, or the limit of the client
@@ -26,8 +26,8 @@ from jetstream.testing.sim.push_model import PushModel
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
 from tests.effects import will_publish
-from tests.sim.scenarios import require
-from tests.sim.world import Task, World
+from tests.sim.scenarios import ROUNDING, require
+from tests.sim.world import STORED, Task, World
 
 ANNOUNCED = ["cut", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_message", "lost_message", "reset", "recount"]
@@ -155,7 +155,7 @@ class Pushing(World):
         if b"MSG " not in data[:5] or not self.machine._online or not Parser().feed(data):
             return
         self._heard()
-        if self.machine.ended and data.startswith((b"MSG s.x", b"HMSG s.x")):
+        if self.machine.ended and data.startswith(STORED):
             self.late += 1
         words = data.split(b"\r\n", 1)[0].split(b" ")
         reply = words[3] if len(words) > 3 else b""
@@ -253,7 +253,7 @@ class Pushing(World):
     def _check_alarm(self, machine: Push) -> None:
         require(machine._online, "P3: an alarm without a connection")
         late = self.sick > 0 or self.now - self.last_fault < 4.0
-        exact = abs(self.now - self.alarm_due) < 0.001
+        exact = abs(self.now - self.alarm_due) < ROUNDING
         require(exact or (late and self.now > self.alarm_due), f"P3: due at {self.alarm_due}")
         self.alarm_due = self.now + self.repeat
         self.repeat = min(2 * self.repeat, LONGEST_REPEAT)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 ANNOUNCED = ["cut", "election", "shutdown", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_pull", "crowd"]
 LONGEST_ABSENCE = 2.0
-ROUNDING = 0.001  # of times that are compared
+ROUNDING = 0.001  # seconds by which equal times may differ
 LOOKUP = re.compile(rb"H?MSG _INBOX\.\w+\.i\w+ ")  # the answer to one is no heartbeat
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from natsproto.testing.sim.link import Link
 
 MOST_STEPS = 20_000
+STORED = (b"MSG s.x", b"HMSG s.x")  # what messages of the stream begin with
 BLOCKS = [  # headers of messages that look like those of statuses
     None,
     b"NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
@@ -143,7 +144,7 @@ class World(world.World):
         self.sent(data)
 
     def on_received(self, host: Host, data: bytes, whole: bool) -> None:
-        if whole and data.startswith((b"MSG s.x", b"HMSG s.x")):
+        if whole and data.startswith(STORED):
             self.arrived += 1
         if self.verbose:
             self.note(f"< {data!r}")

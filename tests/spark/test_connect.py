@@ -11,6 +11,7 @@ from jetstream.blocking import JetStream
 from jetstream.spark.compat import LIMITED
 from jetstream.spark.connect import client, find_file, forget, jetstream
 from jetstream.spark.options import BATCH, read_options
+from jetstream.spark.queries import StreamQueries
 from natsproto.adapters.blocking import connect
 from natsproto.auth import nkeys
 from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, NatsError
@@ -63,6 +64,16 @@ def test_connections_and_consumers_have_the_name_of_the_client(server, js, name)
     names = [each.get("name") for each in server.monitor("/connz")["connections"]]
     assert "billing" in names
     forget(reader.settings)
+
+
+def test_servers_before_2_10_get_no_metadata(server, js, name, monkeypatch):
+    """They ignore it, and the client would reject it."""
+    make(js, name, 3)
+    made = settings(server, stream=name)
+    monkeypatch.setattr(client(made).info, "version", "2.9.10")
+    consumer = StreamQueries(made, name).consumer(1, [])
+    assert "spark.process" not in (consumer.cached_info.config.metadata or {})
+    forget(made)
 
 
 def test_a_forked_child_opens_its_own_connection(server):
