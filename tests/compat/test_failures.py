@@ -242,25 +242,42 @@ def test_a_subscriber_notices_that_a_restart_has_deleted_its_consumer():
 MEMBERS = 4
 
 
+class Barrier:
+    """Hold everyone who waits until a number of them do; whoever comes later passes."""
+
+    def __init__(self, members: int) -> None:
+        self._missing = members
+        self._complete = asyncio.Event()
+
+    async def wait(self) -> None:
+        self._missing -= 1
+        if self._missing == 0:
+            self._complete.set()
+        await self._complete.wait()
+
+
 async def members_that_start_at_once(nats: Any, url: str) -> int:
     """Return to how many subjects the members of a queue group listen; a consumer uses one.
 
-    All of them find no consumer: a proxy answers their lookups when the last one has asked.
+    The members go in step, through a proxy that answers their lookups when the last one has asked,
+    and their requests to create a consumer when the server has processed all of them. So each finds
+    no consumer, and each creates it before any of them listens. The server gets one request at a
+    time: of several, it may answer one with the configuration of another.
     """
     proxy, *clients = [await nats.connect(url) for _ in range(1 + MEMBERS)]
     name = "Q" + nats.__name__.replace(".", "_")
     await proxy.jetstream().add_stream(name=name, subjects=[name])
-    lookups: list[Any] = []
-    all_asked = asyncio.Event()
+    looked_up, created = Barrier(MEMBERS), Barrier(MEMBERS)
+    one_request = asyncio.Lock()
 
     async def forward(msg: Any) -> None:
         subject = msg.subject.replace(f"{name}_API.", "$JS.API.", 1)
-        answer = await proxy.request(subject, msg.data, timeout=SOON)
-        if ".CONSUMER.INFO." in subject and not all_asked.is_set():
-            lookups.append(msg)
-            if len(lookups) == MEMBERS:
-                all_asked.set()
-            await all_asked.wait()
+        async with one_request:
+            answer = await proxy.request(subject, msg.data, timeout=SOON)
+        if ".CONSUMER.INFO." in subject:
+            await looked_up.wait()
+        elif ".CREATE." in subject:
+            await created.wait()
         await msg.respond(answer.data)
 
     tasks: list[asyncio.Task[None]] = []
