@@ -86,7 +86,8 @@ def test_corked(server, watcher):
 def test_writing_and_reading_at_the_same_time(server):
     """More data than all buffers hold is sent, and received while it is being sent."""
     size, count = 64_000, 500
-    with connect(server.url, max_bytes=size * count) as client:
+    line = b"MSG a 1 64000\r\n\r\n"  # it counts as well, and all of them may wait at a time
+    with connect(server.url, max_bytes=(len(line) + size) * count) as client:
         sub = client.subscribe("a")
         for number in range(count):
             client.publish("a", b"%06d" % number + bytes(size - 6))
