@@ -119,13 +119,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _start(self, snapshot: StreamSnapshot, subject: str) -> int:
         """Return the first sequence to read, of this subject or, if that is "", of all."""
-        name = snapshot.name
-        check_start(self.settings, name, subject)
-        start = starting_sequence(self._queries(name), snapshot, self.settings, "latest", subject)
-        if start > snapshot.next:
-            text = "option startingOffsets: stream %s ends before sequence %d, not %d"
-            raise InvalidValue(text % (name, snapshot.next, start))
-        return start
+        check_start(self.settings, snapshot.name, subject)
+        queries = self._queries(snapshot.name)
+        return starting_sequence(queries, snapshot, self.settings, "latest", subject)
 
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None

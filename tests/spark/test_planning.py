@@ -326,6 +326,16 @@ def test_a_start_in_the_future(server, js, name):
         query_reader(server, **options).initialOffset()
 
 
+def test_a_start_after_the_end(server, js, name):
+    """A sequence that does not exist yet is more likely a mistake than a wish for no rows."""
+    make(js, name, 3)
+    assert sequences(batch_reader(server, stream=name, startingOffsets=4)) == []
+    for reader in (batch_reader, query_reader):
+        made = reader(server, stream=name, startingOffsets=5)
+        with pytest.raises(InvalidValue, match=f"stream {name} ends before sequence 4, not 5"):
+            made.partitions() if reader is batch_reader else made.initialOffset()
+
+
 def test_tasks_wait_for_a_limited_number_of_consumers(server, js, name):
     make(js, name, 100, max_consumers=1)
     reader = batch_reader(server, stream=name, minPartitions=2, fetchSize=10, arrowBatchRows=10)
