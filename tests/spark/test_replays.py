@@ -12,7 +12,9 @@ import time
 import zlib
 from collections import Counter
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from jetstream.blocking import JetStream
 from jetstream.spark.atomic import Task
@@ -301,6 +303,29 @@ def test_rows_with_different_subjects_differ(name, target):
     write_batch(options, "q", 0, [rows(name, 1, 2)], {0: 2})
     with pytest.raises(ReplayMismatch):
         write_batch(options, "q", 0, [[(f"{name}.b", b"1"), (f"{name}.b", b"2")]])
+
+
+def test_rows_with_different_headers_differ(name, target):
+    """Only those of the user: a server may change its own, such as Nats-TTL."""
+    stream, options = target
+    schema = StructType([*SCHEMA, StructField("headers", MapType(StringType(), StringType()))])
+
+    def write(region):
+        columns = {
+            "subject": [f"{name}.a"],
+            "data": [b"1"],
+            "headers": pa.array([[("Region", region)]], pa.map_(pa.string(), pa.string())),
+        }
+        options["writeId"] = "monday"
+        writer = BatchWriter(read_options(options, WRITE), schema, False)
+        with task(0):
+            writer.commit([writer.write(iter([pa.RecordBatch.from_pydict(columns)]))])
+
+    write("eu")
+    write("eu")
+    with pytest.raises(ReplayMismatch):
+        write("us")
+    assert [msg.headers["Region"] for msg in stored(stream)] == ["eu"]
 
 
 def test_a_stream_that_changes_subjects_when_it_stores_messages(name, make, plain):
