@@ -96,13 +96,23 @@ def delivered(server):
     return server.monitor("/varz")["out_msgs"]
 
 
-def test_partitions_with_few_matches_fetch_little(server, js, name):
+def test_partitions_of_a_part_of_a_stream_fetch_little(server, js, name):
     clustered(js, name, 20_000)
     reader = batch_reader(server, stream=name, subject=f"{name}.old", minPartitions=20)
     partitions = reader.partitions()
     before = delivered(server)
     assert len(sequences(reader, partitions)) == 18_000
     assert delivered(server) - before <= 1.3 * 18_000
+
+
+def test_partitions_with_few_matches_fetch_little(server, js, name):
+    """The messages after a range match as well, and a pull has no last sequence."""
+    make(js, name, 20_000, subjects=10, storage="memory")
+    reader = batch_reader(server, stream=name, subject=f"{name}.3", minPartitions=4)
+    partitions = reader.partitions()
+    before = delivered(server)
+    assert [len(sequences(reader, [part])) for part in partitions] == [500] * 4
+    assert delivered(server) - before <= 1.3 * 2000
 
 
 # Limits of bytes
