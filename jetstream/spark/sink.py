@@ -142,7 +142,7 @@ class Sink:
         verifier = self._verifier(ids)
         dead = self._settings.text("deadLetterSubject")
         letters = DeadLetters(dead, ids, self._by_content) if dead else None
-        stored: tuple[int, str] | None = None  # the first row that is no dead letter
+        stored: tuple[int, str] | None = None  # the first row that is not a dead letter
         with self._sender(verifier, letters) as sender:
             requested = time.monotonic()
             for batch in batches:
@@ -163,26 +163,29 @@ class Sink:
                     stored = stored or _first_stored(pieces, begin, letters)
                 requested = time.monotonic()
             sender.finish()
-        if verifier is not None and verifier.gone:
+        if letters is not None:
+            sender.tally.dead = len(letters.rows)
+        if verifier is None or encoder.all_named:
+            return Written(sender.tally)
+        if verifier.gone:
             logger.warning(
                 "%d rows of %s were stored before, but the stream has removed them, so they could"
                 " not be compared",
                 verifier.gone,
                 ids,
             )
-        if letters is not None:
-            sender.tally.dead = len(letters.rows)
-        if verifier is None or encoder.all_named:
-            return Written(sender.tally)
         again = self._again or sender.tally.duplicates > 0
         row, subject = stored or (0, "")
         positions = Positions(ids, encoder.rows, subject, again, row)
         check_task(self._settings, positions, letters)
-        if not self._query and not self._settings.given("writeId"):
-            # No earlier write had these ids, so the driver has nothing to check: a duplicate is a
-            # row that was sent again.
-            positions = positions._replace(again=False)
-        return Written(sender.tally, positions=positions)
+        return Written(sender.tally, positions=self._for_driver(positions))
+
+    def _for_driver(self, positions: Positions) -> Positions:
+        if self._query or self._settings.given("writeId"):
+            return positions
+        # No earlier write had these ids, so the driver has nothing to check: a duplicate is a row
+        # that was sent again.
+        return positions._replace(again=False)
 
     def _verifier(self, ids: str) -> Verifier | None:
         if not ids or self._by_content:  # an id that is known says that the content is the same

@@ -255,7 +255,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin = begins.get(name) or Place(first, place.created)
             if begin != place:
                 firsts[name] = self._first_of_planned(name, begin, place, snapshot)
-                start_of_plan = plan.first.get(name, firsts[name])
+                # The plan has no start before 4.2; a deleted stream keeps its parts there, too.
+                readable = firsts[name] if snapshot else begin.next
+                start_of_plan = plan.first.get(name, readable)
                 if start_of_plan < place.next:
                     each = Range(name, start_of_plan, place.next, plan.filters, place.created)
                     if snapshot is not None:
