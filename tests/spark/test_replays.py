@@ -162,6 +162,28 @@ def test_a_replay_with_an_arbitrary_plan(name, target, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_replay_with_dead_letters(js, name, make, plain, seed):
+    """Rows are stored once, and each invalid one is a dead letter; or the replay is an error."""
+    stream = make()
+    dead = js.create_stream(name=f"{name}D", subjects=[f"{name}D"], allow_direct=True)
+    options = {"servers": plain["servers"], "deadLetterSubject": f"{name}D"}
+    dice = random.Random(seed)
+    rows = [(dice.choice([f"{name}.a", "in valid"]), b"%d" % i) for i in range(MESSAGES)]
+    before = distribute(dice, rows)
+    write_batch(options, "q", 0, before, crashes_of(dice, before))
+    again = distribute(dice, rows) if dice.random() < 0.6 else before
+    try:
+        write_batch(options, "q", 0, again)
+    except ReplayMismatch:
+        assert again != before
+    else:
+        assert counted(stream) == Counter(row for row in rows if row[0] != "in valid")
+        letters = Counter(msg.data for msg in stored(dead))
+        assert letters >= Counter(data for subject, data in rows if subject == "in valid")
+        assert again != before or max(letters.values()) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_rows_that_are_known_by_their_content(name, make, plain, seed):
     """Whatever the plans are, each row is stored once; equal rows of a micro-batch are one."""
     stream = make()
