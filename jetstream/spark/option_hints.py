@@ -18,8 +18,8 @@ _NOT_STORED_HERE = "the position is in Spark's checkpoint, and there are no cons
 _BY_STREAM = "%s takes JSON by stream"
 _CONNECTION = (
     "the connection is set up by servers, credsFile, nkeySeedFile, user and password, token, and"
+    " options that begin with tls"
 )
-_CONNECTION += " options that begin with tls"
 
 # In lower case, as Spark passes some of them.
 HINTS = {
