@@ -27,7 +27,7 @@ from .connect import client, jetstream
 from .limits import is_unlimited
 from .offsets import VERSION, check_version
 from .plan import default_parallelism
-from .pull import Pulls
+from .pull import BUDGET, Pulls
 from .queries import StreamQueries
 from .retry import RETRYABLE_CALLS, Backoff, retry
 from .schema import check_schema
@@ -215,10 +215,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = 0
         while everything or (len(taken) < most and size < self._most_bytes):
             count = self._most if everything else most - len(taken)
-            pulls.request(min(count, self.settings.number("fetchSize")), wait)
-            found, failure = pulls.take()
+            room = BUDGET if everything else self._most_bytes - size
+            pulls.request(min(count, self.settings.number("fetchSize")), wait, room)
+            found, failure = pulls.take(large=not taken)
             taken += found
-            size += sum([len(msg.data) for msg in found])
+            size += sum([len(msg.data) + len(msg.raw_headers or b"") for msg in found])
             if failure is not None and not taken:
                 raise failure
             if failure is not None or not found or not read_metadata(found[-1].raw_reply).pending:

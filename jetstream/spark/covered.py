@@ -12,6 +12,9 @@ more than this one has if, and only if, the stream knows the id of
     the first position of a partition that has     the driver looks, when the write ends
     no rows now, or does not exist
 
+With a deadLetterSubject, a position may be that of a dead letter, so both streams are asked. And a
+row that is a dead letter now must not be stored as a row.
+
 Only a write that may be a repetition looks: the first micro-batch after a start of the query, a
 named batch write, and a task that met a row of its own.
 """
@@ -30,6 +33,7 @@ from natsproto.port import run_sync
 from natsproto.wire.headers import Headers
 
 from .connect import client
+from .deadletter import DEAD
 from .queries import StreamQueries
 from .replay import mismatch
 from .retry import RETRYABLE_CALLS, Backoff
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from natsproto.connection.waitable import Request
     from natsproto.session import Session
 
+    from .deadletter import DeadLetters
     from .options import Settings
 
 logger: logging.Logger = logging.getLogger("jetstream.spark")
@@ -56,14 +61,16 @@ class Positions(NamedTuple):
 
     ids      the prefix of its ids, which ends with the partition
     rows     the number of its rows
-    subject  that of its first row; "" if it has none
+    subject  that of a row that is stored; "" if there is none
     again    whether the write may be a repetition
+    stored   the number of that row, which is 0 unless the first rows are dead letters
     """
 
     ids: str
     rows: int
     subject: str
     again: bool
+    stored: int = 0
 
 
 def may_be_replay(query: str, run: str, number: int) -> bool:
@@ -72,41 +79,60 @@ def may_be_replay(query: str, run: str, number: int) -> bool:
     return _first_batches.setdefault((query, run), number) == number
 
 
-def check_task(settings: Settings, positions: Positions) -> None:
+def check_task(settings: Settings, positions: Positions, letters: DeadLetters | None) -> None:
     """Raise ReplayMismatch if an earlier attempt at this task stored more rows than it has."""
-    if positions.again and positions.subject:
-        beyond = "%s.%d" % (positions.ids, positions.rows)
-        if beyond in _known(settings, positions.subject, [beyond]):
-            text = "this task has %d rows, and an earlier attempt stored more: %s is the id of one"
-            raise mismatch(text % (positions.rows, beyond), settings.text("writeId"))
+    if not positions.again:
+        return
+    write_id = settings.text("writeId")
+    beyond = "%s.%d" % (positions.ids, positions.rows)
+    dead = sorted(letters.rows - letters.unexpected) if letters else []
+    others = ["%s.%d" % (positions.ids, row) for row in dead]
+    known = _known(settings, positions.subject, [beyond, *others])
+    if letters and _known(settings, settings.text("deadLetterSubject"), [DEAD + beyond]):
+        known.add(beyond)
+    if beyond in known:
+        text = "this task has %d rows, and an earlier attempt stored more: %s is the id of one"
+        raise mismatch(text % (positions.rows, beyond), write_id)
+    if known:
+        text = "an earlier attempt stored a row that is a dead letter now: %s is its id"
+        raise mismatch(text % min(known), write_id)
 
 
 def check_write(settings: Settings, tasks: list[Positions]) -> None:
     """Raise ReplayMismatch if an earlier attempt stored rows of partitions that have none now."""
-    filled = [task for task in tasks if task.subject]
-    if not filled or not any(task.again for task in tasks):
+    if not any(task.again for task in tasks):
         return
-    write = filled[0].ids.rpartition(".")[0]
-    stored = {int(task.ids.rpartition(".")[2]) for task in filled}
-    others = [n for n in range(len(tasks) + _MORE_PARTITIONS) if n not in stored]
-    first = "%s.0" % filled[0].ids
-    wanted = [first, *["%s.%d.0" % (write, partition) for partition in others]]
+    write = tasks[0].ids.rpartition(".")[0]
+    partitions = {"%s.%d" % (write, n) for n in range(len(tasks) + _MORE_PARTITIONS)}
+    filled = [task for task in tasks if task.subject]
+    dead = settings.text("deadLetterSubject")
     try:
-        known = _known(settings, filled[0].subject, wanted)
+        known = set[str]()
+        if filled:
+            known = _stored(settings, filled[0], partitions - {task.ids for task in filled})
+        if dead:
+            empty = sorted(partitions - {task.ids for task in tasks})
+            known |= _known(settings, dead, [DEAD + each + ".0" for each in empty])
     except NatsError as error:
         raise unchecked(error) from error
-    if first not in known:
-        logger.warning(
-            "rows of earlier runs in other partitions were not checked: the stream did not"
-            " recognize the id of a row that this write stored: %s",
-            first,
-        )
-        return
-    known.discard(first)
     if known:
         text = "an earlier run stored rows of a partition that has none now, so they are stored"
         text += " twice: %s is the id of one" % min(known)
         raise mismatch(text, settings.text("writeId"))
+
+
+def _stored(settings: Settings, task: Positions, partitions: set[str]) -> set[str]:
+    """Return the first ids of these partitions that the stream knows, if it knows this task's."""
+    own = "%s.%d" % (task.ids, task.stored)
+    known = _known(settings, task.subject, [own, *[each + ".0" for each in sorted(partitions)]])
+    if own in known:
+        return known - {own}
+    logger.warning(
+        "rows of earlier runs in other partitions were not checked: the stream did not recognize"
+        " the id of a row that this write stored: %s",
+        own,
+    )
+    return set()
 
 
 def unchecked(error: NatsError) -> InvalidState:
@@ -133,7 +159,7 @@ def _known(settings: Settings, subject: str, ids: list[str]) -> set[str]:
     stream with replicas may then take the id for that of a message in progress.
     """
     known: set[str] = set()
-    left: list[str] = ids
+    left: list[str] = ids if subject else []
     backoff = Backoff()
     while left:
         answers: dict[str, bool] = {}

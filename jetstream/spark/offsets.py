@@ -218,6 +218,11 @@ def first_to_read(
     return place.next
 
 
+def report_deleted_stream(name: str, fail: bool) -> None:
+    """Raise DataLost, or warn, because a stream of the query no longer exists."""
+    report_data_loss("stream %s was deleted, or no longer matches streamPattern" % name, fail)
+
+
 def describe_gap(first: int, last: int, stream: str) -> str:
     """Describe messages that were removed."""
     return "messages %d to %d of stream %s were removed" % (first, last, stream)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _NOT_STORED_HERE = "the position is in Spark's checkpoint, and there are no consumer groups"
 _BY_STREAM = "%s takes JSON by stream"
+_CONNECTION = (
+    "the connection is set up by servers, credsFile, nkeySeedFile, user and password, token, and"
+    " options that begin with tls"
+)
 
 # In lower case, as Spark passes some of them.
 HINTS = {
@@ -51,5 +55,7 @@ def hint_for(name: str, known: Iterable[str]) -> str:
     names = {each.lower(): each for each in known}
     if name.lower() in HINTS:
         return HINTS[name.lower()]
+    if name.lower().startswith("kafka."):
+        return _CONNECTION
     near = difflib.get_close_matches(name.lower(), names, n=1)
     return "did you mean %s?" % names[near[0]] if near else ""

@@ -67,13 +67,14 @@ class Pulls:
         self._size = min(BUDGET, config.max_bytes or BUDGET)
         self._fetcher: Fetcher | None = None
 
-    def request(self, count: int, wait: float = 0.0) -> None:
-        """Send a pull for up to `count` of the available messages.
+    def request(self, count: int, wait: float = 0.0, size: int = BUDGET) -> None:
+        """Send a pull for up to `count` of the available messages, of up to `size` bytes.
 
         If there are none, wait up to `wait` seconds for the first.
         """
         # Not the fetcher's max_bytes, which would inspect each message: 0.7 us.
-        self._send(min(count, self._most or count), wait, {"max_bytes": self._size})
+        limit = {"max_bytes": min(size, self._size)}
+        self._send(min(count, self._most or count), wait, limit)
 
     def _send(self, count: int, wait: float, limit: dict[str, int]) -> None:
         wait = min(wait, self._longest or wait)
@@ -95,13 +96,18 @@ class Pulls:
         assert self._fetcher is not None
         return self._fetcher
 
-    def take(self) -> tuple[list[Msg], RemoteError | None]:
-        """Return the messages of the last pull, and the error if it failed."""
+    def take(self, large: bool = True) -> tuple[list[Msg], RemoteError | None]:
+        """Return the messages of the last pull, and the error if it failed.
+
+        If the next message alone is larger than the pull, return that, or nothing if not `large`.
+        """
         messages, failure = self._take()
-        if not messages and _is_too_large(failure):
-            self._send(1, 0.0, {})
-            return self._take()
-        return messages, failure
+        if messages or not _is_too_large(failure):
+            return messages, failure
+        if not large:
+            return [], None
+        self._send(1, 0.0, {})
+        return self._take()
 
     def _take(self) -> tuple[list[Msg], RemoteError | None]:
         fetcher = self.fetcher

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from jetstream.blocking import Consumer
     from jetstream.schema.stream_config import StreamConfig
 
+    from .offsets import Place
     from .options import Settings
 
 # The server deletes the consumers of killed workers after this time.
@@ -56,6 +57,10 @@ class StreamSnapshot:
         self.config: StreamConfig = info.config
         self.bytes: int = state.bytes
         self.messages: int = state.messages
+
+    def has(self, place: Place) -> bool:
+        """Return whether this is the stream of the place, and reaches up to it."""
+        return self.created == place.created and self.next >= place.next
 
     @property
     def has_gaps(self) -> bool:

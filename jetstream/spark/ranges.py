@@ -70,14 +70,18 @@ class Range(InputPartition):
         part.shared, part.later = self.shared, self.later
         return part
 
+    def describe(self, snapshot: StreamSnapshot) -> None:
+        """Note what is known about the stream."""
+        self.sparse = bool(self.filters) or snapshot.has_gaps
+        self.gaps = snapshot.next - snapshot.first - snapshot.messages
+        self.volatile = snapshot.volatile
+        self.shared = snapshot.limits_consumers
+
 
 def whole_range(snapshot: StreamSnapshot, start: int, end: int, filters: list[str]) -> Range:
-    """Return the range with what is known about the stream."""
+    """Return a range of a stream that exists."""
     whole = Range(snapshot.name, start, end, filters, snapshot.created)
-    whole.sparse = bool(filters) or snapshot.has_gaps
-    whole.gaps = snapshot.next - snapshot.first - snapshot.messages
-    whole.volatile = snapshot.volatile
-    whole.shared = snapshot.limits_consumers
+    whole.describe(snapshot)
     return whole
 
 

@@ -28,6 +28,7 @@ from natsproto.errors import InvalidState, NoResponders
 from natsproto.wire.text import cut_middle, shorten
 
 from .connect import denied_publishes
+from .deadletter import DEAD, ERROR
 from .retry import RETRYABLE_CALLS
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _REST = 0.1  # seconds before the second try; doubles
 _LONGEST = 2.0
 _SIZES = struct.Struct("<QQQ")
 _BATCH = ("\r\n%s: " % BATCH_ID).encode()
+_ERROR = ("%s: " % ERROR).encode()
 
 _WHAT_TO_DO = (
     " Rows without a msg_id are identified by partition and position, and this repeated write has"
@@ -108,13 +110,14 @@ class Verifier:
     """Compares rows that the stream acknowledged as duplicates with the messages it has stored.
 
     `ids` is the prefix of this task's row ids. Rows that have a msg_id of their own are not
-    compared: there the user says which rows are the same.
+    compared: there the user says which rows are the same. Dead letters are compared like rows,
+    except for the error: the server may word it differently.
     """
 
     def __init__(self, js: JetStream, api: ApiClient, ids: str, write_id: str = "") -> None:
         self._js = js
         self._api = api
-        self._mark = ("\r\n%s: %s." % (MSG_ID, ids)).encode()
+        self._marks = [("\r\n%s: %s%s." % (MSG_ID, kind, ids)).encode() for kind in ("", DEAD)]
         self._ids = ids
         self._write_id = write_id
         self._pending: list[_Duplicate] = []
@@ -123,7 +126,7 @@ class Verifier:
 
     def add(self, row: int, piece: Piece, stream: str, seq: int) -> None:
         """Compare a row with the message that the ack names, unless it has an id of its own."""
-        if self._mark in (piece[2] or b""):
+        if any(mark in (piece[2] or b"") for mark in self._marks):
             self._pending.append(_Duplicate(row, piece, stream, seq))
 
     async def verify(self) -> None:
@@ -185,7 +188,8 @@ class Verifier:
         sent_subject, sent_data, sent_block = duplicate.piece
         subject = sent_subject == stored.subject
         data = sent_data == stored.data
-        if _own(sent_block or b"") != _own(stored.block):
+        dead = self._marks[1] in (sent_block or b"")
+        if _own(sent_block or b"", dead) != _own(stored.block, dead):
             return False
         if subject and data:
             return True
@@ -211,6 +215,7 @@ def _stored(answer: bytes) -> _Stored | None:
         raise InvalidResponse(text) from error
 
 
-def _own(block: bytes) -> list[bytes]:
+def _own(block: bytes, dead: bool) -> list[bytes]:
     """Return the user's headers; servers may change those whose names begin with Nats-."""
-    return [line for line in block.split(b"\r\n")[1:] if line and not line.startswith(b"Nats-")]
+    skipped = (b"Nats-", _ERROR) if dead else b"Nats-"
+    return [line for line in block.split(b"\r\n")[1:] if line and not line.startswith(skipped)]

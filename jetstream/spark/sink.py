@@ -28,16 +28,7 @@ from pyspark.sql.datasource import (
 )
 
 from jetstream.api.client import require_level
-from jetstream.errors import JetStreamNotAvailable, TemporarilyUnavailable
-from natsproto.errors import (
-    ConnectionClosed,
-    InvalidState,
-    InvalidValue,
-    NatsError,
-    PermissionDenied,
-    TimeoutExpired,
-)
-from natsproto.wire.text import shorten
+from natsproto.errors import InvalidState, InvalidValue, NatsError
 
 from .atomic import ROWS, AtomicWriter, Task, new_name, read_marker, sweep_unnamed
 from .columns import check_columns
@@ -51,6 +42,7 @@ from .queries import StreamQueries
 from .replay import Verifier, mismatch
 from .retry import retry
 from .sending import Sender, Tally
+from .target import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,18 +52,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from .atomic import Marker
+    from .columns import Piece
     from .options import Settings
 
 logger: logging.Logger = logging.getLogger("jetstream.spark")
 _SLOW = 0.5  # seconds from batch to batch
-# Errors of a lookup on the driver, after which tasks may still be able to write.
-_LOOKUP_FAILED = (
-    ConnectionClosed,
-    JetStreamNotAvailable,
-    PermissionDenied,
-    TemporarilyUnavailable,
-    TimeoutExpired,
-)
 _checked: set[str] = set()  # the queries whose stream this process has checked
 
 
@@ -155,47 +140,52 @@ class Sink:
 
         encoder = Encoder(self._settings, ids)
         verifier = self._verifier(ids)
-        subject = ""
         dead = self._settings.text("deadLetterSubject")
-        letters = DeadLetters(dead, ids) if dead else None
+        letters = DeadLetters(dead, ids, self._by_content) if dead else None
+        stored: tuple[int, str] | None = None  # the first row that is not a dead letter
         with self._sender(verifier, letters) as sender:
             requested = time.monotonic()
             for batch in batches:
                 # Acknowledgments are not read while Spark computes the next rows. If that may take
                 # long, judging by the time for this batch, all are awaited first.
-                first = not encoder.rows
-                slow = first or time.monotonic() - requested > _SLOW
+                begin = encoder.rows
+                slow = stored is None or time.monotonic() - requested > _SLOW
                 pieces = letters.encode(encoder, batch) if letters else encoder.encode(batch)
-                if first and verifier is not None and pieces:
-                    subject = pieces[0][0].decode(errors="replace")
+                left = pieces
+                if not begin and verifier is not None and pieces:
                     # Alone: if the rows of the task have changed, none of them is stored.
                     sender.send(pieces[:1])
                     sender.finish()
-                    pieces = pieces[1:]
-                sender.send(pieces)
+                    left = pieces[1:]
+                sender.send(left)
                 if slow:
                     sender.finish()
+                    stored = stored or _first_stored(pieces, begin, letters)
                 requested = time.monotonic()
             sender.finish()
-        if verifier is not None and verifier.gone:
+        if letters is not None:
+            sender.tally.dead = len(letters.rows)
+        if verifier is None or encoder.all_named:
+            return Written(sender.tally)
+        if verifier.gone:
             logger.warning(
                 "%d rows of %s were stored before, but the stream has removed them, so they could"
                 " not be compared",
                 verifier.gone,
                 ids,
             )
-        if letters is not None:
-            sender.tally.dead = letters.count
-        if verifier is None or encoder.all_named:
-            return Written(sender.tally)
         again = self._again or sender.tally.duplicates > 0
-        positions = Positions(ids, encoder.rows, subject, again)
-        check_task(self._settings, positions)
-        if not self._query and not self._settings.given("writeId"):
-            # No earlier write had these ids, so the driver has nothing to check: a duplicate is a
-            # row that was sent again.
-            positions = positions._replace(again=False)
-        return Written(sender.tally, positions=positions)
+        row, subject = stored or (0, "")
+        positions = Positions(ids, encoder.rows, subject, again, row)
+        check_task(self._settings, positions, letters)
+        return Written(sender.tally, positions=self._for_driver(positions))
+
+    def _for_driver(self, positions: Positions) -> Positions:
+        if self._query or self._settings.given("writeId"):
+            return positions
+        # No earlier write had these ids, so the driver has nothing to check: a duplicate is a row
+        # that was sent again.
+        return positions._replace(again=False)
 
     def _verifier(self, ids: str) -> Verifier | None:
         if not ids or self._by_content:  # an id that is known says that the content is the same
@@ -354,50 +344,14 @@ def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> St
     return StreamWriter(settings, schema, overwrite)
 
 
-def check_target(settings: Settings, write_id: str, types: dict[str, str]) -> None:
-    """Raise InvalidValue if the stream will reject the rows; warn if its window is too short.
-
-    Checks nothing without a connection, or without the permission to look up the stream: a driver
-    may have neither.
-    """
-    try:
-        js = jetstream(settings)
-        name = "".join(settings.list("stream"))
-        if not name and settings.given("subject") and "subject" not in types:
-            name = js.stream_name_by_subject(settings.text("subject"))
-        if not name:
-            return
-        config = js.stream(name).cached_info.config
-        delivery = settings.text("delivery")
-        if delivery == "fast" and not config.allow_batched:
-            raise InvalidValue("delivery=fast: stream %s does not have allow_batched" % name)
-        markers = ""
-        if delivery == "atomic":
-            markers = "%s.%s.0" % (settings.text("markerSubject"), write_id)
-            if not config.allow_atomic:
-                raise InvalidValue("delivery=atomic: stream %s does not have allow_atomic" % name)
-            if js.stream_names(markers) != [name]:
-                text = "option markerSubject: stream %s does not accept %s"
-                raise InvalidValue(text % (name, shorten(markers)))
-    except _LOOKUP_FAILED as error:
-        logger.warning("the stream could not be looked up and is not checked: %s", error)
-        return
-    if "ttl" in types and not config.allow_msg_ttl:
-        raise InvalidValue("column ttl: stream %s does not have allow_msg_ttl" % name)
-    if delivery == "dedup":
-        _check_window(name, config.duplicate_window, settings.seconds("minDuplicateWindow"))
-
-
-def _check_window(name: str, window: float, least: float) -> None:
-    if window < least:
-        logger.warning(
-            "stream %s has a duplicate_window of %g s: rows that a retried task or a restarted"
-            " query writes again after that are stored twice. Use at least %g s (option"
-            " minDuplicateWindow), or delivery=atomic, which needs no window",
-            name,
-            window,
-            least,
-        )
+def _first_stored(
+    pieces: list[Piece], first: int, letters: DeadLetters | None
+) -> tuple[int, str] | None:
+    """Return the number and the subject of the first of these rows that is not a dead letter."""
+    for row, (subject, _, _) in enumerate(pieces, first):
+        if letters is None or row not in letters.rows:
+            return row, subject.decode(errors="replace")
+    return None
 
 
 def _context() -> TaskContext:

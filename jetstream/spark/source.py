@@ -122,12 +122,16 @@ def starting_sequence(
     default: str,
     subject: str = "",
 ) -> int:
-    """Return the sequence at which the options say to start."""
+    """Return the sequence at which the options say to start; InvalidValue if it is too high."""
     since = time_of(settings, "startingTimestamp", snapshot.name, subject)
     if since is not None:
         return queries.sequence_at(since, snapshot)
     place = place_of(settings, "startingOffsets", snapshot.name, subject)
-    return sequence_of(place or default, snapshot)
+    start = sequence_of(place or default, snapshot)
+    if start > snapshot.next:
+        text = "option startingOffsets: stream %s ends before sequence %d, not %d"
+        raise InvalidValue(text % (snapshot.name, snapshot.next, start))
+    return start
 
 
 def sequence_of(place: int | str, snapshot: StreamSnapshot) -> int:

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
+from jetstream.errors import StreamNotFound
 from natsproto.errors import InvalidValue, NatsError
 
 from .bounds import starts_by_subject, subjects_of
@@ -39,14 +39,15 @@ from .offsets import (
     planned,
     read_floors,
     read_places,
+    report_deleted_stream,
     resumed,
     start_places,
     write_places,
 )
 from .plan import new_plan
+from .purge import Purge
 from .queries import StreamQueries, StreamSnapshot, check_readable, stream_names
-from .ranges import cut_evenly, split, whole_range
-from .retry import retry
+from .ranges import Range, cut_evenly, split, whole_range
 from .schema import check_schema
 from .source import check_start, read_rows, starting_sequence
 from .wakeup import Wakeup
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 
     from .offsets import Floors, Places
     from .options import Settings
-    from .ranges import Range
 
 _POLL = 0.6
 _LONGEST_WAIT = 1.0  # because a query may be stopped
@@ -95,9 +95,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.lag: Lag = Lag()
         self._target: dict[str, StreamSnapshot] | None = None  # of AvailableNow
         self._reported: dict[str, Any] = {}  # before 4.2: the last result of latestOffset
-        self._purged: dict[str, int] = {}
+        self._purge = Purge(settings)
         self._wakeup = Wakeup(settings)
-        _check_purge(settings)
         if not LIMITED:
             self.limits.ignore()
             if starts_by_subject(settings):
@@ -120,13 +119,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _start(self, snapshot: StreamSnapshot, subject: str) -> int:
         """Return the first sequence to read, of this subject or, if that is "", of all."""
-        name = snapshot.name
-        check_start(self.settings, name, subject)
-        start = starting_sequence(self._queries(name), snapshot, self.settings, "latest", subject)
-        if start > snapshot.next:
-            text = "option startingOffsets: stream %s ends before sequence %d, not %d"
-            raise InvalidValue(text % (name, snapshot.next, start))
-        return start
+        check_start(self.settings, snapshot.name, subject)
+        queries = self._queries(snapshot.name)
+        return starting_sequence(queries, snapshot, self.settings, "latest", subject)
 
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
@@ -170,6 +165,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             snapshots = self._take_snapshots()
         start = self._resumed(start, snapshots)
         places = {**self._discovered(before, snapshots), **read_places(start)}
+        for name in places.keys() - snapshots.keys():
+            report_deleted_stream(name, self.fail)
+            del places[name]
         begins = {name: self._first_to_read(places[name], snapshots[name]) for name in places}
         created = {name: snapshots[name].created for name in places}
         filters, begins, nexts = self._active(begins, snapshots, read_floors(start, created))
@@ -241,31 +239,45 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = self._resumed(end, snapshots)
         ends = self._read(end)
         begins = self._check_streams(start_places(self._resumed(start, snapshots), end))
+        if not LIMITED:  # otherwise latestOffset has the start of the batch, and reports them
+            for name in sorted(begins.keys() - ends.keys()):
+                report_deleted_stream(name, self.fail)
         # Not the current options: a replayed batch must have the same partitions.
         plan = planned(end) or new_plan(self.settings)
         firsts: dict[str, int] = {}
         whole: list[Range] = []
         for name, place in ends.items():
-            snapshot = snapshots[name]
-            if snapshot.created != place.created or snapshot.next < place.next:
-                snapshot = self._take_snapshots()[name]
-            if name not in begins:  # a stream that was new to this batch
-                begins[name] = Place(plan.first.get(name, snapshot.first), place.created)
-            if begins[name] == place:
-                continue
-            first = self._first_to_read(begins[name], snapshot)
-            if place.created != snapshot.created:
-                first = place.next  # it was recreated: none of the messages exist anymore
-            firsts[name] = first
-            start_of_plan = plan.first.get(name, first)
-            if start_of_plan < place.next:
-                each = whole_range(snapshot, start_of_plan, place.next, plan.filters)
-                each.created = place.created
-                whole.append(each)
+            snapshot = snapshots.get(name)
+            if snapshot is None or not snapshot.has(place):
+                snapshot = self._take_snapshots().get(name)
+            # A stream that was new to this batch has no beginning in its start.
+            first = plan.first.get(name, snapshot.first if snapshot else place.next)
+            begin = begins.get(name) or Place(first, place.created)
+            if begin != place:
+                firsts[name] = self._first_of_planned(name, begin, place, snapshot)
+                # The plan has no start before 4.2; a deleted stream keeps its parts there, too.
+                readable = firsts[name] if snapshot else begin.next
+                start_of_plan = plan.first.get(name, readable)
+                if start_of_plan < place.next:
+                    each = Range(name, start_of_plan, place.next, plan.filters, place.created)
+                    if snapshot is not None:
+                        each.describe(snapshot)
+                    whole.append(each)
         parts = split(whole, plan)
         for part in parts:  # empty ones stay, so that the others keep their numbers
             part.start = min(part.end, max(part.start, firsts[part.stream]))
         return list(parts)
+
+    def _first_of_planned(
+        self, name: str, begin: Place, end: Place, snapshot: StreamSnapshot | None
+    ) -> int:
+        """Return the first sequence of a planned batch that can still be read."""
+        if snapshot is None:
+            report_deleted_stream(name, self.fail)
+            return end.next
+        first = self._first_to_read(begin, snapshot)
+        # If the stream was recreated, none of the messages exist anymore.
+        return first if snapshot.created == end.created else end.next
 
     def commit(self, end: dict[str, Any]) -> None:
         self._finish(end)
@@ -293,7 +305,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ):
             self._names = stream_names(self.settings)
             self._listed_at = now
-        snapshots = {name: self._queries(name).snapshot() for name in self._names}
+        try:
+            snapshots = {name: self._queries(name).snapshot() for name in self._names}
+        except StreamNotFound:
+            if not self.settings.given("streamPattern"):
+                raise
+            self._names = stream_names(self.settings)  # without the deleted one
+            snapshots = {name: self._queries(name).snapshot() for name in self._names}
         for name, snapshot in snapshots.items():
             if name not in self._snapshots:
                 check_readable(snapshot, self.settings)
@@ -359,26 +377,4 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _finish(self, end: dict[str, Any]) -> None:
         """Purge the messages of the batch that ends here, and of those before it."""
-        places = self._read(end)
-        if self.settings.text("onCommit") != "purge":
-            return
-        plan = planned(end) or new_plan(self.settings)
-        for name, place in places.items():
-            if place.next > self._purged.get(name, 1):
-                retry(partial(self._purge, name, place, plan.filters))
-                self._purged[name] = place.next
-
-    def _purge(self, name: str, place: Place, filters: list[str]) -> None:
-        stream = jetstream(self.settings).stream(name)
-        if str(stream.cached_info.created) == place.created:
-            for subject in filters or [">"]:
-                stream.purge(subject=subject, seq=place.next)
-
-
-def _check_purge(settings: Settings) -> None:
-    if settings.text("onCommit") == "purge":
-        start = settings.get("startingOffsets")
-        if start != "earliest":
-            raise InvalidValue(
-                "onCommit=purge deletes all earlier messages: it needs startingOffsets=earliest"
-            )
+        self._purge.finish(self._read(end), planned(end) or new_plan(self.settings))

@@ -184,14 +184,30 @@ def test_offsets_of_other_versions(server, work):
 def test_limits_of_the_consumer_and_of_the_options(server, js, name, config, options, sizes):
     make(js, name, 10)
     js.create_consumer(name, durable_name="worker", **config)
-    if "maxBytesPerTrigger" in options:
-        options = {**options, "fetchSize": 1}
     reader = reader_of(server, name, **options)
     end = reader.initialOffset()
     for size in sizes:
         found, end = step(reader, end)
         assert len(found) == size
     assert step(reader, end) == ([], end)
+
+
+def test_a_limit_by_bytes_with_messages_of_uneven_size(server, js, name):
+    make(js, name, 100)
+    with js.publisher() as publisher:
+        for size in (3000,) * 10 + (15_000,) * 2 + (10,) * 20:
+            publisher.publish(f"{name}.0", bytes(size), headers={"A": "b" * 100})
+    js.create_consumer(name, durable_name="worker")
+    reader = reader_of(server, name, ("data", "headers"), maxBytesPerTrigger=10_000)
+    start = reader.initialOffset()
+    found = []
+    while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
+        rows = rows_of(reader, reader.partitions(start, end))
+        found.append([len(row["data"]) + 100 * bool(row["headers"]) for row in rows])
+        start = end
+    assert sum(len(sizes) for sizes in found) == 132
+    assert all(sum(sizes) <= 10_000 or len(sizes) == 1 for sizes in found)
+    assert len(found) <= 10
 
 
 def test_available_now_includes_unacknowledged_messages(server, js, work):

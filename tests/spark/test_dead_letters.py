@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from jetstream.spark.options import WRITE, read_options
+from jetstream.spark.replay import ReplayMismatch
 from jetstream.spark.sending import WriteFailed
 from jetstream.spark.sink import BatchWriter
 from natsproto.errors import InvalidValue
@@ -99,3 +100,75 @@ def test_batches_have_no_dead_letters(delivery):
     options = {"stream": "S", "delivery": delivery, "deadLetterSubject": "dead"}
     with pytest.raises(InvalidValue, match="deadLetterSubject is for delivery=dedup and atLeast"):
         read_options({**options, **({"markerSubject": "m"} if delivery == "atomic" else {})}, WRITE)
+
+
+# Writes that are repeated
+
+SUBJECTS = {"!": "a b", "?": "nowhere.at.all"}  # of rows that cannot be written
+
+
+@pytest.fixture
+def write_again(js, server, name, make):
+    """Return a function that writes partitions, always under the same name.
+
+    Rows that begin with ! have an invalid subject, and no stream has the subject of those with ?.
+    """
+    make()
+    js.create_stream(name=f"{name}D", subjects=[f"{name}D"], allow_direct=True)
+
+    def write(*partitions, named=False, **more):
+        options = {"servers": server.url, "deadLetterSubject": f"{name}D", "writeId": "once"}
+        schema = StructType()
+        for column in ["subject", "data", *["msg_id"] * named]:
+            schema = schema.add(column, StringType())
+        writer = BatchWriter(read_options({**options, **more}, WRITE), schema, False)
+        written = []
+        for number, rows in enumerate(partitions):
+            subjects = [SUBJECTS.get(row[0], f"{name}.a") for row in rows]
+            columns = {"subject": subjects, "data": rows, **({"msg_id": rows} if named else {})}
+            batches = [pa.RecordBatch.from_pydict(columns)] if rows else []
+            with task(number):
+                written.append(writer.write(iter(batches)))
+        writer.commit(written)
+
+    return write
+
+
+def texts(stream):
+    return sorted(msg.data.decode() for msg in stored(stream))
+
+
+SAME = [["?x", "!y", "A", "!z", "B"], ["!u", "?v"], [], ["C", "!w"]]
+DIFFERENT = [  # what is different,  the first write,  the second one,  the error
+    ("another letter", [["A", "!x"]], [["A", "!y"]], "row 1 differs from message 1 of stream .*D"),
+    ("another place", [["!x", "A"]], [["A", "!x"]], "stored a row that is a dead letter now"),
+    ("fewer rows", [["A", "!x", "B"]], [["A"]], "has 1 rows, and an earlier attempt stored more"),
+    ("only letters", [["!x"], ["!y", "A"]], [["!x"]], r"dead\.once\.1\.0 is the id of one"),
+    ("merged", [["!x", "A"], ["B"]], [["!x", "A", "B"]], r"once\.1\.0 is the id of one"),
+    ("merged, a letter first", [["A"], ["!x", "B"]], [["A", "!x", "B"]], r"dead\.once\.1\.0 is"),
+]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_repetition_of_a_write_with_dead_letters(js, name, write_again):
+    for _ in range(2):
+        write_again(*SAME)
+    assert texts(js.stream(name)) == ["A", "B", "C"]
+    assert texts(js.stream(f"{name}D")) == ["!u", "!w", "!y", "!z", "?v", "?x"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "error"), [row[1:] for row in DIFFERENT], ids=[row[0] for row in DIFFERENT]
+)
+def test_a_repetition_with_other_dead_letters(write_again, first, second, error):
+    write_again(*first)
+    with pytest.raises(ReplayMismatch, match=error):
+        write_again(*second)
+
+
+@pytest.mark.parametrize("more", [{"rowIds": "content"}, {"named": True}])
+def test_dead_letters_whose_ids_do_not_depend_on_the_plan(js, name, write_again, more):
+    for partitions in ([["!x", "A"], ["!y", "?z"]], [["?z", "!y", "A", "!x"]]):
+        write_again(*partitions, **more)
+    assert texts(js.stream(name)) == ["A"]
+    assert texts(js.stream(f"{name}D")) == ["!x", "!y", "?z"]

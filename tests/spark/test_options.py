@@ -123,6 +123,11 @@ REFUSED = [  # where, options, the error
     (STREAM, {**S, "subscribe": "t"}, "option subscribe is unknown: set option stream instead"),
     (STREAM, {**S, "maxOffsetsPerTrigger": "1"}, "set option maxMessagesPerTrigger instead"),
     (BATCH, {**S, "kafka.bootstrap.servers": "a:1"}, "is unknown: set option servers instead"),
+    (
+        BATCH,
+        {**S, "kafka.sasl.mechanism": "PLAIN"},
+        "unknown: the connection is set up by servers,",
+    ),
     (BATCH, {**S, "credsFile": "a", "token": "b"}, "credsFile and token exclude"),
     (BATCH, {**S, "credsFile": "a", "nkeySeedFile": "b"}, "credsFile and nkeySeedFile exclude"),
     (BATCH, {**S, "user": "a"}, "option user needs option password"),

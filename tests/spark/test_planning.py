@@ -96,13 +96,23 @@ def delivered(server):
     return server.monitor("/varz")["out_msgs"]
 
 
-def test_partitions_with_few_matches_fetch_little(server, js, name):
+def test_partitions_of_a_part_of_a_stream_fetch_little(server, js, name):
     clustered(js, name, 20_000)
     reader = batch_reader(server, stream=name, subject=f"{name}.old", minPartitions=20)
     partitions = reader.partitions()
     before = delivered(server)
     assert len(sequences(reader, partitions)) == 18_000
     assert delivered(server) - before <= 1.3 * 18_000
+
+
+def test_partitions_with_few_matches_fetch_little(server, js, name):
+    """The messages after a range match as well, and a pull has no last sequence."""
+    make(js, name, 20_000, subjects=10, storage="memory")
+    reader = batch_reader(server, stream=name, subject=f"{name}.3", minPartitions=4)
+    partitions = reader.partitions()
+    before = delivered(server)
+    assert [len(sequences(reader, [part])) for part in partitions] == [500] * 4
+    assert delivered(server) - before <= 1.3 * 2000
 
 
 # Limits of bytes
@@ -324,6 +334,16 @@ def test_a_start_in_the_future(server, js, name):
         batch_reader(server, **options).partitions()
     with pytest.raises(InvalidValue, match="2200-01-01T00:00:00Z is in the future"):
         query_reader(server, **options).initialOffset()
+
+
+def test_a_start_after_the_end(server, js, name):
+    """A sequence that does not exist yet is more likely a mistake than a wish for no rows."""
+    make(js, name, 3)
+    assert sequences(batch_reader(server, stream=name, startingOffsets=4)) == []
+    for reader in (batch_reader, query_reader):
+        made = reader(server, stream=name, startingOffsets=5)
+        with pytest.raises(InvalidValue, match=f"stream {name} ends before sequence 4, not 5"):
+            made.partitions() if reader is batch_reader else made.initialOffset()
 
 
 def test_tasks_wait_for_a_limited_number_of_consumers(server, js, name):

@@ -135,6 +135,18 @@ def test_a_query_resumes_in_a_stream_with_the_same_sequences(server, js, name, c
     assert not caplog.text
 
 
+def test_a_query_resumes_in_its_first_batch(server, js, name, caplog):
+    make(js, name, 10)
+    options = {"stream": name, "startingOffsets": 4, "onRecreate": "resume"}
+    end = Query(query_reader(server, **options)).plan()  # and the query ends
+    js.delete_stream(name)
+    make(js, name, 12)
+    query = Query(query_reader(server, **options, failOnDataLoss=False))
+    parts = query.reader.partitions(query.start, end)
+    assert sequences(query.reader, parts) == list(range(4, 11))
+    assert not caplog.text
+
+
 def test_a_query_resumes_without_new_messages(server, js, name):
     query = started(server, js, name, onRecreate="resume")
     js.delete_stream(name)

@@ -268,6 +268,15 @@ def test_finished_batches_are_purged_by_commit_or_the_next_offset(server, js, na
     assert js.stream(name).cached_info.state.messages == 0
 
 
+def test_a_stream_that_was_recreated_is_not_purged(server, js, name):
+    """Its messages at these sequences were never read."""
+    query = started(server, js, name, onCommit="purge")
+    js.delete_stream(name)
+    make(js, name, 20)
+    query.reader.commit(query.start)
+    assert js.stream(name).cached_info.state.messages == 20
+
+
 def test_a_purge_removes_only_read_messages(server, js, name):
     make(js, name, 30, subjects=3)
     query = Query(

@@ -12,7 +12,9 @@ import time
 import zlib
 from collections import Counter
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from jetstream.blocking import JetStream
 from jetstream.spark.atomic import Task
@@ -160,6 +162,28 @@ def test_a_replay_with_an_arbitrary_plan(name, target, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_replay_with_dead_letters(js, name, make, plain, seed):
+    """Rows are stored once, and each invalid one is a dead letter; or the replay is an error."""
+    stream = make()
+    dead = js.create_stream(name=f"{name}D", subjects=[f"{name}D"], allow_direct=True)
+    options = {"servers": plain["servers"], "deadLetterSubject": f"{name}D"}
+    dice = random.Random(seed)
+    rows = [(dice.choice([f"{name}.a", "in valid"]), b"%d" % i) for i in range(MESSAGES)]
+    before = distribute(dice, rows)
+    write_batch(options, "q", 0, before, crashes_of(dice, before))
+    again = distribute(dice, rows) if dice.random() < 0.6 else before
+    try:
+        write_batch(options, "q", 0, again)
+    except ReplayMismatch:
+        assert again != before
+    else:
+        assert counted(stream) == Counter(row for row in rows if row[0] != "in valid")
+        letters = Counter(msg.data for msg in stored(dead))
+        assert letters >= Counter(data for subject, data in rows if subject == "in valid")
+        assert again != before or max(letters.values()) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_rows_that_are_known_by_their_content(name, make, plain, seed):
     """Whatever the plans are, each row is stored once; equal rows of a micro-batch are one."""
     stream = make()
@@ -263,10 +287,10 @@ def test_the_driver_checks_only_writes_that_can_be_repeated(name, make, plain, w
 
 def test_a_task_that_starts_with_another_row_stores_nothing(name, target):
     stream, options = target
-    write_batch(options, "q", 0, [rows(name, *range(7))], {0: 7})
+    write_batch(options, "q", 0, [rows(name, *range(3))], {0: 3})
     with pytest.raises(ReplayMismatch, match=r"docs/spark\.md"):
-        write_batch(options, "q", 0, [rows(name, *range(1, 30))])
-    assert counted(stream) == Counter(rows(name, *range(7)))
+        write_batch(options, "q", 0, [rows(name, *range(1, 30))])  # the first batch has more rows
+    assert counted(stream) == Counter(rows(name, *range(3)))
 
 
 def test_reusing_a_write_id_for_another_frame_fails(name, target):
@@ -301,6 +325,29 @@ def test_rows_with_different_subjects_differ(name, target):
     write_batch(options, "q", 0, [rows(name, 1, 2)], {0: 2})
     with pytest.raises(ReplayMismatch):
         write_batch(options, "q", 0, [[(f"{name}.b", b"1"), (f"{name}.b", b"2")]])
+
+
+def test_rows_with_different_headers_differ(name, target):
+    """Only those of the user: a server may change its own, such as Nats-TTL."""
+    stream, options = target
+    schema = StructType([*SCHEMA, StructField("headers", MapType(StringType(), StringType()))])
+
+    def write(region):
+        columns = {
+            "subject": [f"{name}.a"],
+            "data": [b"1"],
+            "headers": pa.array([[("Region", region)]], pa.map_(pa.string(), pa.string())),
+        }
+        options["writeId"] = "monday"
+        writer = BatchWriter(read_options(options, WRITE), schema, False)
+        with task(0):
+            writer.commit([writer.write(iter([pa.RecordBatch.from_pydict(columns)]))])
+
+    write("eu")
+    write("eu")
+    with pytest.raises(ReplayMismatch):
+        write("us")
+    assert [msg.headers["Region"] for msg in stored(stream)] == ["eu"]
 
 
 def test_a_stream_that_changes_subjects_when_it_stores_messages(name, make, plain):

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from jetstream.errors import StreamNotFound
+from jetstream.spark.compat import LIMITED
 from jetstream.spark.lag import Lag
-from jetstream.spark.offsets import Place
+from jetstream.spark.offsets import DataLost, Place
 from natsproto.errors import InvalidValue
 from tests.spark.stepping import Query, needs_limits
 from tests.spark.support import batch_reader, fill, make, query_reader, rows_of
@@ -51,6 +53,55 @@ def test_a_query_finds_new_streams(server, js, name, monkeypatch):
     assert places(again, again.partitions(query.start, end)) == expected
     query.start = end
     assert query.plan() == end
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_stream_of_a_pattern_is_deleted(server, js, name, monkeypatch, caplog, listed):
+    """A new list of the streams shows that, or a lookup between two lists."""
+    monkeypatch.setattr("jetstream.spark.stream._LIST", 0.0 if listed else 1000.0)
+    for each in "ABC":
+        make(js, f"{name}_{each}", 3)
+    columns = ("stream", "sequence")
+    options = {"streamPattern": f"{name}_.", "startingOffsets": "earliest", "minPartitions": 3}
+    tolerant = query_reader(server, columns, **options, failOnDataLoss=False)
+    query = Query(tolerant)
+    end = query.plan()
+    js.delete_stream(f"{name}_B")
+    strict = query_reader(server, columns, **options)
+    with pytest.raises(DataLost, match=f"stream {name}_B was deleted, or no longer matches"):
+        strict.partitions(query.start, end)
+    parts = tolerant.partitions(query.start, end)
+    assert [len(places(tolerant, [part])) for part in parts] == [3, 0, 3]  # with their numbers
+    assert f"stream {name}_B was deleted" in caplog.text
+    query.start = end
+    fill(js, f"{name}_A", 2)
+    end = query.plan()
+    assert set(end["streams"]) == {f"{name}_A", f"{name}_C"}
+    with pytest.raises(DataLost, match=f"stream {name}_B was deleted"):
+        strict.partitions(query.start, strict.latestOffset(query.start) if LIMITED else end)
+    found = places(tolerant, tolerant.partitions(query.start, end))
+    assert found == [(f"{name}_A", 4), (f"{name}_A", 5)]
+
+
+def test_a_stream_of_a_list_is_deleted(server, js, name):
+    make(js, f"{name}A", 1)
+    make(js, f"{name}B", 1)
+    options = {"stream": f"{name}A,{name}B", "failOnDataLoss": False}
+    query = Query(query_reader(server, **options))
+    js.delete_stream(f"{name}B")
+    with pytest.raises(StreamNotFound, match=f"stream not found: {name}B"):
+        query.plan()
+
+
+def test_a_deleted_stream_has_nothing_to_purge(server, js, name):
+    for each in "AB":
+        make(js, f"{name}_{each}", 3)
+    options = {"streamPattern": f"{name}_.", "startingOffsets": "earliest", "onCommit": "purge"}
+    query = Query(query_reader(server, **options, failOnDataLoss=False))
+    end = query.plan()
+    js.delete_stream(f"{name}_A")
+    query.reader.commit(end)
+    assert js.stream(f"{name}_B").cached_info.state.messages == 0
 
 
 def test_a_time_for_each_stream(server, js, name):
