@@ -3,7 +3,7 @@
 That is: imports for type checkers, annotations, docstrings, assertions, `__slots__`, which have no
 effect there, methods that only pickle and `dir` call, the texts of fields in the reference, lists
 of public names, hints for names of other clients (natsproto/hinting.py), and what saves time but
-takes too much memory (`if LAYOUTS`).
+takes memory (`if HAS_MEMORY`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _HINT = "no_attribute"
 # The module whose functions add hints to classes, and these functions.
 _HINTING = "natsproto.hinting"
 _HINTERS = ("add_hints", "lazy_hints")
-# Constants that are false on a device; LAYOUTS is that of natsproto/wire/headers.py.
-_FALSE_NAMES = ("TYPE_CHECKING", "LAYOUTS")
+# Constants that are false on a device; modules with code that saves time but takes memory have
+# one called HAS_MEMORY.
+_FALSE_NAMES = ("TYPE_CHECKING", "HAS_MEMORY")
 # Conditions that are false on every device: there are no processes to fork, and no hint for
 # `natsproto.connect` (natsproto/lazy.py).
 _FALSE = (*_FALSE_NAMES, "hasattr(os, 'register_at_fork')", "name == 'connect'")

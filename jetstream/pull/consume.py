@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from .ledger import PullTemplate
 
 LAST_CONSUMER = b"\r\nNats-Last-Consumer: "
+# False in builds for devices, where memory is worth more than time (embedded/strip.py).
+HAS_MEMORY: bool = True
 
 
 class Consume(Receiver):
@@ -170,7 +172,8 @@ class Consume(Receiver):
 
     def pop(self, now: float) -> Msg:
         """Remove and return the oldest message; there must be one. May emit a pull."""
-        self.unready()
+        if HAS_MEMORY:
+            self._put_back()
         msg = self._queue.pop()
         self._taken += 1
         if self._by_bytes:
@@ -188,7 +191,7 @@ class Consume(Receiver):
         Up to `most` - 1 others that could be taken in the same way are then in `ready`: a message
         of a batch takes 0.2 us less than one that is counted by itself.
         """
-        if self.ready:
+        if HAS_MEMORY and self.ready:
             return self.ready.pop()
         refill = self.refill
         batch = self._batch
@@ -197,29 +200,32 @@ class Consume(Receiver):
             return None
         alone = len(fresh) == 1
         msg = batch.pop() if batch else fresh.pop() if alone else self._queue.pop()
-        count = 1 if most == 1 or not batch else min(most, refill.spare, len(batch) + 1)
-        refill.spare -= count
-        self._taken += count
-        if count > 1:
-            rest = len(batch) - count + 1
+        refill.spare -= 1
+        self._taken += 1
+        if HAS_MEMORY and most > 1 and batch:
+            count = min(most - 1, refill.spare, len(batch))
+            rest = len(batch) - count
             self.ready += batch[rest:]
             batch[rest:] = []
+            refill.spare -= count
+            self._taken += count
         return msg
 
-    def unready(self) -> int:
-        """Put the messages in `ready` back; return how many there were."""
-        ready = self.ready
-        count = len(ready)
-        if count:
-            self._batch += ready
-            ready.clear()
-            self.refill.spare += count
-            self._taken -= count
-        return count
+    if HAS_MEMORY:
+
+        def _put_back(self) -> None:
+            """Put the messages in `ready` back."""
+            ready = self.ready
+            if ready:
+                self._batch += ready
+                self.refill.spare += len(ready)
+                self._taken -= len(ready)
+                ready.clear()
 
     def peek(self, most: int) -> list[Msg]:
         """Return up to `most` messages, oldest first, that `poll` would return now."""
-        self.unready()
+        if HAS_MEMORY:
+            self._put_back()
         return self._queue.peek(min(most, self.refill.spare))
 
     def take(self, count: int) -> None:
@@ -243,7 +249,8 @@ class Consume(Receiver):
 
     def rewind(self) -> None:
         """Let the policy know that the messages in the buffer will not be taken."""
-        self.unready()
+        if HAS_MEMORY:
+            self._put_back()
         self.policy.rewind(self._queue.messages())
 
     def start_draining(self) -> None:  # CONSUME-15
@@ -434,12 +441,14 @@ class Consume(Receiver):
 
     def _cancel(self) -> None:
         """Pull no more until `_refill`, and let each message be taken with `pop`."""
-        self.unready()
+        if HAS_MEMORY:
+            self._put_back()
         self.refill.cancel()
 
     def _refill(self, now: float) -> None:
         refill = self.refill
-        self.unready()
+        if HAS_MEMORY:
+            self._put_back()
         # _active, without a call: with a limit in bytes, this runs for each message taken.
         stopped = self.stopped or self.draining or self.ended
         if stopped or not self._online or not self.policy.ready:

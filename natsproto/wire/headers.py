@@ -36,12 +36,12 @@ _ED = 0xED  # in the UTF-8 of every surrogate
 _SPACE = " \t"
 _NONE: tuple[()] = ()
 
-# Whether blocks with the same names as an earlier one are recognized, which saves half of the time
-# of decoding. Builds for devices do without: there, memory is worth more (embedded/strip.py).
-LAYOUTS: bool = True
+# False in builds for devices, where memory is worth more than time (embedded/strip.py). If True,
+# blocks with the same names as an earlier one are recognized: half of the time of decoding.
+HAS_MEMORY: bool = True
 _MAX_BLOCK = 1024
 _MAX_ALIKE = 8
-if LAYOUTS:
+if HAS_MEMORY:
     # The layouts that were seen last, by the number of line ends in their blocks.
     _layouts: dict[int, list[Layout]] = {}
 
@@ -59,7 +59,7 @@ class Headers:
     def __init__(self, items: HeadersLike = _NONE) -> None:
         # A list of pairs, because dicts have no order on MicroPython and names may repeat.
         self._pairs: list[tuple[str, str]] = []
-        if LAYOUTS:
+        if HAS_MEMORY:
             self._raw: tuple[bytes, dict[str, bytes]] | None = None
         if items is _NONE:
             return
@@ -71,18 +71,18 @@ class Headers:
     def decode(cls, block: bytes) -> Headers:
         """Decode a block, including its final empty line; raise HeaderError if it is invalid."""
         headers: Headers = object.__new__(cls)  # without the call of __init__: 0.2 us less
-        if LAYOUTS:
+        if HAS_MEMORY:
             starts = _recognize(block)
             if starts is not None:
                 headers._raw = (block, starts)
                 return headers
             headers._raw = None
         headers._pairs = _decode(block)
-        if LAYOUTS:
+        if HAS_MEMORY:
             _remember(block, headers._pairs)
         return headers
 
-    if LAYOUTS and not TYPE_CHECKING:  # a type checker would accept every name
+    if HAS_MEMORY and not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name):
             # More than a value of a recognized block is needed.
@@ -98,7 +98,7 @@ class Headers:
         return VERSION + b"\r\n" + _text.encode("".join(lines)) + b"\r\n"
 
     def __getitem__(self, name: str) -> str:
-        if LAYOUTS and self._raw is not None:
+        if HAS_MEMORY and self._raw is not None:
             return _value(self._raw[0], self._raw[1][name])
         for key, value in self._pairs:
             if key == name:  # HDR-2
@@ -107,7 +107,7 @@ class Headers:
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of the name, which is case-sensitive."""
-        if LAYOUTS:
+        if HAS_MEMORY:
             raw = self._raw
             if raw is not None:
                 start = raw[1].get(name)
@@ -194,7 +194,7 @@ def _decode(block: bytes) -> list[tuple[str, str]]:
     return pairs
 
 
-if LAYOUTS:
+if HAS_MEMORY:
 
     def _remember(block: bytes, pairs: list[tuple[str, str]]) -> None:
         """Remember the layout of a valid block without a status."""

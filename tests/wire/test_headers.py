@@ -414,7 +414,7 @@ def test_few_layouts_are_remembered(layouts):
 
 
 def test_a_device_remembers_no_layouts(monkeypatch):
-    monkeypatch.setattr(module, "LAYOUTS", False)
+    monkeypatch.setattr(module, "HAS_MEMORY", False)
     module._layouts.clear()
     headers = Headers.decode(BLOCK)
     assert (headers["A"], headers.get("Order-Id"), headers.items()) == ("", "4711", PAIRS)
