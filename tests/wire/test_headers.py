@@ -344,8 +344,6 @@ def test_copies_of_headers_of_a_known_layout_are_independent(layouts):
         cloned = clone(headers)
         cloned.set("A", "1")
         assert (cloned["A"], Headers.decode(BLOCK)["A"]) == ("1", "")
-    with pytest.raises(AttributeError, match="'Headers' object has no attribute 'value'"):
-        getattr(Headers.decode(BLOCK), "value")  # noqa: B009
 
 
 def outcome(decode):
