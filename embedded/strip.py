@@ -2,7 +2,8 @@
 
 That is: imports for type checkers, annotations, docstrings, assertions, `__slots__`, which have no
 effect there, methods that only pickle and `dir` call, the texts of fields in the reference, lists
-of public names, and hints for names of other clients (natsproto/hinting.py).
+of public names, hints for names of other clients (natsproto/hinting.py), and what saves time but
+takes memory (`if HAS_MEMORY`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ _HINT = "no_attribute"
 # The module whose functions add hints to classes, and these functions.
 _HINTING = "natsproto.hinting"
 _HINTERS = ("add_hints", "lazy_hints")
+# Constants that are false on a device; modules with code that saves time but takes memory have
+# one called HAS_MEMORY.
+_FALSE_NAMES = ("TYPE_CHECKING", "HAS_MEMORY")
 # Conditions that are false on every device: there are no processes to fork, and no hint for
 # `natsproto.connect` (natsproto/lazy.py).
-_FALSE = ("TYPE_CHECKING", "hasattr(os, 'register_at_fork')", "name == 'connect'")
+_FALSE = (*_FALSE_NAMES, "hasattr(os, 'register_at_fork')", "name == 'connect'")
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
@@ -133,12 +137,12 @@ class _Stripper(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         test = ast.unparse(node.test)
-        if test in _FALSE:
+        if test in _FALSE or test.split(" and ")[0] in _FALSE_NAMES:
             return node.orelse
         return node.body if test == "not TYPE_CHECKING" else node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-        if node.value is None or ast.unparse(node.target) == "TYPE_CHECKING":
+        if node.value is None or ast.unparse(node.target) in _FALSE_NAMES:
             return None
         return self.visit_Assign(ast.Assign(targets=[node.target], value=node.value))
 

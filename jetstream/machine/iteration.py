@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 # How many messages an iterator returns without letting other tasks run.
 _TURN = 64
+# False in builds for devices, where memory is worth more than time (embedded/strip.py).
+HAS_MEMORY: bool = True
+if HAS_MEMORY:
+    _new = object.__new__
 
 
 class Iteration:
@@ -36,6 +40,7 @@ class Iteration:
     def __init__(self, session: Session, machine: Source, ack_none: bool) -> None:
         self._session = session
         self._machine = machine
+        self._ready = machine.ready  # the same list as long as the machine lives
         self._ack_none = ack_none
         self._turn = _TURN
         #: Whether untaken messages are returned where no call of `stop` decides it.
@@ -71,34 +76,47 @@ class Iteration:
         has to be sent first. In that case, call `next` or iterate.
         """
         # One call instead of a dozen: 0.4 us, not 1.6.
+        if HAS_MEMORY and self._ready:
+            return JsMsg(self._ready.pop(), self._session, self._ack_none)
         self._turn -= 1
         if self._turn > 0:
-            msg = self._machine.poll()
+            msg = self._machine.poll(self._turn)
             if msg is not None:
+                self._turn -= len(self._ready)
                 return JsMsg(msg, self._session, self._ack_none)
         return None
 
     async def __anext__(self) -> JsMsg:
-        # Like `poll`, but inlined.
-        machine = self._machine
-        self._turn -= 1
-        if self._turn > 0:
-            polled = machine.poll()
-            if polled is not None:
-                return JsMsg(polled, self._session, self._ack_none)
+        ready = self._ready
+        polled: Msg | None = None
+        if ready:
+            polled = ready.pop()
         else:
-            self._turn = _TURN
-            await self._session.port.checkpoint()
-        while not self.pending:
-            if (machine.ended or machine.finished) and self._over():
-                await self._at_end()
-                raise StopAsyncIteration
-            await self._session.port.wait(machine)
-            # Again, for consumers whose messages arrive one by one: a tenth of what each costs.
-            polled = machine.poll()
-            if polled is not None:
-                return JsMsg(polled, self._session, self._ack_none)
-        return self._take()
+            machine = self._machine
+            self._turn -= 1
+            if self._turn > 0:
+                polled = machine.poll(self._turn)
+                self._turn -= len(ready)
+            else:
+                self._turn = _TURN
+                await self._session.port.checkpoint()
+            while polled is None:
+                if machine.pending() and not machine.finished:
+                    return self._take()
+                if (machine.ended or machine.finished) and self._over():
+                    await self._at_end()
+                    raise StopAsyncIteration
+                await self._session.port.wait(machine)
+                # Again, for consumers whose messages arrive one by one: a tenth of what each costs.
+                polled = machine.poll()
+        if HAS_MEMORY:
+            # JsMsg(...) without the call: 0.05 us less.
+            msg = _new(JsMsg)
+            msg._msg = polled  # pyright: ignore[reportPrivateUsage]
+            msg._session = self._session  # pyright: ignore[reportPrivateUsage]
+            msg.settled = self._ack_none
+            return msg
+        return JsMsg(polled, self._session, self._ack_none)
 
     async def run(
         self,
@@ -201,8 +219,10 @@ class Iteration:
 
 def peek_raw(iteration: Iteration) -> list[Msg]:
     """Return the messages that `Iteration.poll` would return until other tasks have to run."""
-    left = iteration._turn - 1  # pyright: ignore[reportPrivateUsage]
-    return iteration._machine.peek(left)  # pyright: ignore[reportPrivateUsage]
+    machine = iteration._machine  # pyright: ignore[reportPrivateUsage]
+    # `peek` puts these back.
+    iteration._turn += len(machine.ready)  # pyright: ignore[reportPrivateUsage]
+    return machine.peek(iteration._turn - 1)  # pyright: ignore[reportPrivateUsage]
 
 
 def take_raw(iteration: Iteration, count: int) -> None:

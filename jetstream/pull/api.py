@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from jetstream.api.metadata import read_metadata
 from jetstream.errors import NotJetStreamMessage, PullFailed
-from jetstream.message import JsMsg
+from jetstream.message import JsMsg, wrap_all
 from natsproto.session import check_flag
 from natsproto.wire.text import shorten
 
@@ -119,7 +119,7 @@ class Puller:
         except BaseException:
             self.leave(fetcher)  # FETCH-13
             raise
-        messages = [JsMsg(msg, session, self.ack_none) for msg in fetcher.take()]
+        messages = wrap_all(fetcher.take(), session, self.ack_none)
         failure = self.leave(fetcher)
         if failure is not None and not messages:  # FETCH-4
             raise failure

@@ -69,12 +69,17 @@ if TYPE_CHECKING:
     from .ledger import PullTemplate
 
 LAST_CONSUMER = b"\r\nNats-Last-Consumer: "
+# False in builds for devices, where memory is worth more than time (embedded/strip.py).
+HAS_MEMORY: bool = True
 
 
 class Consume(Receiver):
     """The buffer and its refill. The API takes messages with `pop`, which may emit a pull.
 
     `stopped`: no more messages are pulled. `dropped` counts messages that no pull has requested.
+    `ready` are messages that the API may take by itself, the oldest one last: `poll` has counted
+    them as taken. Other calls and inputs put them back into the buffer. `finished`: `stop_after`
+    messages were taken; the subscription may not have ended yet.
     """
 
     # More than the 30 attributes that CPython 3.11 stores without a dict: 5 % a message.
@@ -99,10 +104,12 @@ class Consume(Receiver):
         "buffered_bytes",
         "dropped",
         "events",
+        "finished",
         "last_status",
         "ledger",
         "pin",
         "policy",
+        "ready",
         "refill",
         "reports",
         "stopped",
@@ -139,6 +146,7 @@ class Consume(Receiver):
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
+        self.ready: list[Msg] = []
         limit = max_bytes or max_messages
         self.ledger: Ledger = Ledger()
         self.refill: Refill = Refill(
@@ -153,38 +161,71 @@ class Consume(Receiver):
         self.dropped: int = 0
         self.pin: str = ""
         self.stopped: bool = False
+        self.finished: bool = False
         self.last_status: Status | None = None
         self._status_at = 0.0
 
     # Calls of the API
 
     def pending(self) -> int:
-        return len(self._batch) + len(self._fresh)
+        return len(self.ready) + len(self._batch) + len(self._fresh)
 
     def pop(self, now: float) -> Msg:
         """Remove and return the oldest message; there must be one. May emit a pull."""
+        if HAS_MEMORY:
+            self._put_back()
         msg = self._queue.pop()
         self._taken += 1
         if self._by_bytes:
             self.buffered_bytes -= counted_size(msg, self._pinned)
         if self._taken == self._stop_after:  # CONSUME-16
+            self.finished = True
             self._finish()
         else:
             self._refill(now)
         return msg
 
-    def poll(self) -> Msg | None:
-        """Remove and return the oldest message if that emits nothing; otherwise None: `pop` it."""
+    def poll(self, most: int = 1) -> Msg | None:
+        """Remove and return the oldest message if that emits nothing; otherwise None: `pop` it.
+
+        Up to `most` - 1 others that could be taken in the same way are then in `ready`: a message
+        of a batch takes 0.2 us less than one that is counted by itself.
+        """
+        if HAS_MEMORY and self.ready:
+            return self.ready.pop()
         refill = self.refill
         batch = self._batch
-        if refill.spare <= 0 or not (batch or self._fresh):
+        fresh = self._fresh
+        if refill.spare <= 0 or not (batch or fresh):
             return None
+        alone = len(fresh) == 1
+        msg = batch.pop() if batch else fresh.pop() if alone else self._queue.pop()
         refill.spare -= 1
         self._taken += 1
-        return batch.pop() if batch else self._queue.pop()
+        if HAS_MEMORY and most > 1 and batch:
+            count = min(most - 1, refill.spare, len(batch))
+            rest = len(batch) - count
+            self.ready += batch[rest:]
+            batch[rest:] = []
+            refill.spare -= count
+            self._taken += count
+        return msg
+
+    if HAS_MEMORY:
+
+        def _put_back(self) -> None:
+            """Put the messages in `ready` back."""
+            ready = self.ready
+            if ready:
+                self._batch += ready
+                self.refill.spare += len(ready)
+                self._taken -= len(ready)
+                ready.clear()
 
     def peek(self, most: int) -> list[Msg]:
         """Return up to `most` messages, oldest first, that `poll` would return now."""
+        if HAS_MEMORY:
+            self._put_back()
         return self._queue.peek(min(most, self.refill.spare))
 
     def take(self, count: int) -> None:
@@ -198,11 +239,6 @@ class Consume(Receiver):
         """Whether the connection has to apply effects or a new deadline."""
         return self.refill.waiting or bool(self.effects)
 
-    @property
-    def finished(self) -> bool:
-        """Whether `stop_after` messages were taken; the subscription may not have ended yet."""
-        return self._stop_after > 0 and self._taken >= self._stop_after
-
     def stop(self) -> list[Msg]:  # CONSUME-14
         """End the subscription, and return the messages that were not taken."""
         self.rewind()
@@ -213,12 +249,14 @@ class Consume(Receiver):
 
     def rewind(self) -> None:
         """Let the policy know that the messages in the buffer will not be taken."""
+        if HAS_MEMORY:
+            self._put_back()
         self.policy.rewind(self._queue.messages())
 
     def start_draining(self) -> None:  # CONSUME-15
         """Pull no more; messages in the buffer, and those on their way, can still be taken."""
         self.stopped = True
-        self.refill.cancel()
+        self._cancel()
         self._set_deadline()
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
@@ -268,7 +306,7 @@ class Consume(Receiver):
         if self.policy.disconnected(self._active):
             self.wake()
         self._online = False
-        self.refill.cancel()
+        self._cancel()
         self.ledger.clear()
         self._presence.disconnected()
         self._set_deadline()
@@ -276,22 +314,23 @@ class Consume(Receiver):
     def end(self, error: NatsError | None = None) -> bool:
         self.policy.close()
         self._collect_effects()  # ORDERED-12
-        self.refill.cancel()  # the last message must be taken with `pop`: a drain may wait for it
+        self._cancel()  # the last message must be taken with `pop`: a drain may wait for it
         self.ledger.clear()
         new = super().end(error)
         self._set_deadline()
         return new
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
+        if not msg.raw_reply and msg.raw_subject.startswith(self._prefix):
             return self._receive_response(msg, now)
-        count = len(self._batch) + len(self._fresh)  # pending(), without a call
+        # pending(), without a call
+        count = len(self.ready) + len(self._batch) + len(self._fresh)
         if self._by_bytes:
             size = counted_size(msg, self._pinned)
             room = self._room.takes(self.buffered_bytes + size)
         else:
             size = 0
-            room = self._room.takes(count + 1)
+            room = count < self._room.most or self._room.takes(count + 1)
         verdict = self._admit(msg, room)
         if verdict is not KEEP:
             return self._refuse(msg, verdict, size, now)
@@ -400,8 +439,16 @@ class Consume(Receiver):
     def _active(self) -> bool:
         return not (self.stopped or self.draining or self.ended)
 
+    def _cancel(self) -> None:
+        """Pull no more until `_refill`, and let each message be taken with `pop`."""
+        if HAS_MEMORY:
+            self._put_back()
+        self.refill.cancel()
+
     def _refill(self, now: float) -> None:
         refill = self.refill
+        if HAS_MEMORY:
+            self._put_back()
         # _active, without a call: with a limit in bytes, this runs for each message taken.
         stopped = self.stopped or self.draining or self.ended
         if stopped or not self._online or not self.policy.ready:

@@ -29,6 +29,8 @@ MARGIN = 1.0
 # With max_bytes, the number of messages must not be the limit (ADR-37).
 MANY = 1_000_000  # PULL-13
 _REMEMBERED = 16
+# False in builds for devices, where memory is worth more than time (embedded/strip.py).
+HAS_MEMORY: bool = True
 _PIN_ID = b"Nats-Pin-Id: "
 # The last header line of each message to a pinned client: that name and 22 characters.
 _PIN_LINE = 37
@@ -108,6 +110,9 @@ class Ledger:
         """Book a message. One that belongs to an abandoned pull changes nothing."""
         if self.open:
             pull = self.open[0]  # PULL-7
+            if HAS_MEMORY and pull.messages > 1 and not pull.by_bytes:
+                pull.messages -= 1  # like `book`, which this nearly always is
+                return
             _, rest = pull.book(-1, -size)
             if pull.empty:
                 self._count_out(pull)

@@ -63,6 +63,9 @@ class Push(Receiver):
     and its stream, for the log. `stopped` means that no more messages are queued for the user.
     """
 
+    #: There is no `stop_after`.
+    finished = False
+
     def __init__(
         self,
         policy: Policy | None = None,
@@ -91,6 +94,8 @@ class Push(Receiver):
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
+        #: Like that of Consume, but always empty: messages are counted one by one.
+        self.ready: list[Msg] = []
         self._online = False
         self._heard = 0.0
         self._extra = 0.0  # how much later than usual the next alarm is
@@ -120,7 +125,7 @@ class Push(Receiver):
             self._answer(now)
         return msg
 
-    def poll(self) -> Msg | None:
+    def poll(self, most: int = 1) -> Msg | None:
         """Remove and return the oldest message if that emits nothing; otherwise None: use `pop`."""
         if not self._batch or self._requests or self.ended:
             return None
@@ -143,11 +148,6 @@ class Push(Receiver):
     def needs_poke(self) -> bool:
         """Whether the connection has to apply effects."""
         return bool(self.effects)
-
-    @property
-    def finished(self) -> bool:
-        """Return False, because push subscriptions have no `stop_after`."""
-        return False
 
     def stop(self) -> list[Msg]:
         """End the subscription, and return the messages that were not taken."""

@@ -185,10 +185,17 @@ class Subscriptions:
                 continue  # it was on its way when we unsubscribed (SUB-4)
             receiver.received += 1
             new = receiver.receive(frame, now)
-            if receiver.effects or receiver.deadline is not None or receiver.max_received:
+            if (
+                receiver.effects
+                or receiver.max_received
+                or (
+                    receiver.deadline is not None
+                    and (receiver.armed is None or receiver.armed > receiver.deadline)
+                )
+            ):
                 self._delivered(receiver, new)
             elif new:
-                ready.append(receiver)  # as _delivered, without a call: 0.1 us less
+                ready.append(receiver)  # as _delivered, without two calls: 0.1 us less
         if run:
             count += len(run)
             self._deliver_run(run, now)

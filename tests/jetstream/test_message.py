@@ -6,7 +6,7 @@ import pytest
 
 from jetstream.api.metadata import Metadata
 from jetstream.errors import NotJetStreamMessage
-from jetstream.message import JsMsg
+from jetstream.message import JsMsg, wrap_all
 from natsproto.errors import (
     ConnectionClosed,
     InvalidSubject,
@@ -33,6 +33,17 @@ def test_it_has_everything_of_its_message():
     assert (msg.raw_subject, msg.raw_reply, msg.size) == (b"s.x", REPLY, 99)
     assert msg.raw_headers == b"NATS/1.0\r\nA: b\r\n\r\n"
     assert repr(msg) == f"JsMsg(subject='s.x', data=b'data', reply={REPLY.decode()!r})"
+
+
+@pytest.mark.rule("ACK-8")
+@pytest.mark.parametrize("settled", [False, True])
+def test_several_messages_are_like_single_ones(settled):
+    stage = Stage()
+    msgs = [Msg(b"s.x", 7, REPLY, b"%d" % number) for number in range(3)]
+    wrapped = wrap_all(msgs, stage.client.session, settled)
+    assert [(msg.data, msg.settled) for msg in wrapped] == [(b"%d" % n, settled) for n in range(3)]
+    stage.run(wrapped[1].ack())
+    assert stage.wire.sent() == (b"" if settled else b"PUB %s 4\r\n+ACK\r\n" % REPLY)
 
 
 @pytest.mark.rule("D-META-4")

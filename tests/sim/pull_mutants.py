@@ -14,8 +14,8 @@ MUTANTS = [
     (
         "pulls survive the connection",
         "pull.consume",
-        "        self.refill.cancel()\n        self.ledger.clear()\n",
-        "        self.refill.cancel()\n",
+        "        self._cancel()\n        self.ledger.clear()\n",
+        "        self._cancel()\n",
         "consume",
     ),
     (

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from natsproto import HeaderError, Headers, InvalidHeader
+from natsproto.wire import headers as module
 from natsproto.wire.headers import check_header, read_status
 
 START = b"NATS/1.0\r\n"
@@ -283,3 +287,135 @@ def test_items_are_a_copy():
     headers = fresh()
     headers.items().clear()
     assert headers == fresh()
+
+
+BLOCK = b"NATS/1.0\r\nOrder-Id: 4711\r\nA:\r\nA: \xc3\xa9 \r\n\r\n"
+PAIRS = [("Order-Id", "4711"), ("A", ""), ("A", "\u00e9")]
+
+
+def known():
+    """Return the number of layouts that are remembered for blocks with as many lines."""
+    return len(module._layouts.get(BLOCK.count(b"\n"), ()))
+
+
+@pytest.fixture
+def layouts():
+    """Remember the layout of BLOCK and no other."""
+    module._layouts.clear()
+    Headers.decode(BLOCK)
+    assert known() == 1
+
+
+@pytest.mark.rule("HDR-2", "HDR-3", "HDR-4")
+def test_the_headers_of_a_known_layout_are_the_same(layouts):
+    for block, order in [(BLOCK, "4711"), (BLOCK.replace(b"4711", b"\t08 15"), "08 15")]:
+        pairs = [("Order-Id", order), *PAIRS[1:]]
+        headers = Headers.decode(block)
+        assert headers._raw is not None
+        found = (headers["Order-Id"], headers.get("A"), headers.get("a"), headers.get("B", "?"))
+        assert found == (order, "", "", "?")
+        with pytest.raises(KeyError):
+            headers["a"]
+        assert headers._raw is not None  # nothing was decoded for that
+        assert (headers.items(), headers._raw) == (pairs, None)
+        assert (headers["Order-Id"], headers.get("A"), headers.get("B", "?")) == (order, "", "?")
+        for read in (Headers.keys, Headers.encode, len, repr, lambda of: of.get_all("A")):
+            assert read(Headers.decode(block)) == read(Headers(pairs))
+        assert Headers.decode(block) == Headers(pairs)
+    assert known() == 1
+
+
+@pytest.mark.rule("HDR-12")
+def test_headers_of_a_known_layout_can_be_changed(layouts):
+    headers = Headers.decode(BLOCK)
+    headers.append("B", "2")
+    assert (headers.get("B"), headers.items()) == ("2", [*PAIRS, ("B", "2")])
+    headers = Headers.decode(BLOCK)
+    headers.set("A", "1")
+    assert (headers["A"], headers.get_all("A")) == ("1", ["1"])
+    headers = Headers.decode(BLOCK)
+    headers.delete("A")
+    assert (headers.get("A", "?"), headers.items()) == ("?", PAIRS[:1])
+
+
+def test_copies_of_headers_of_a_known_layout_are_independent(layouts):
+    for clone in (copy.copy, copy.deepcopy, lambda of: pickle.loads(pickle.dumps(of))):
+        headers = Headers.decode(BLOCK)
+        cloned = clone(headers)
+        cloned.set("A", "1")
+        assert (cloned["A"], Headers.decode(BLOCK)["A"]) == ("1", "")
+
+
+def outcome(decode):
+    """Return the pairs, or the text of the error."""
+    try:
+        return decode()
+    except HeaderError as error:
+        return str(error)
+
+
+def edits(block):
+    """Yield every block that differs in one place, by one of the bytes that have a meaning."""
+    for place in range(len(block) + 1):
+        yield block[:place] + block[place + 1 :]
+        yield block[:place]
+        yield block[place:]
+        for byte in (
+            b"\r",
+            b"\n",
+            b"\r\n",
+            b" ",
+            b"\t",
+            b":",
+            b"x",
+            b"\0",
+            b"\xed",
+            b"\xff",
+            b"\xed\xb2\x80",
+        ):
+            yield block[:place] + byte + block[place:]
+            yield block[:place] + byte + block[place + 1 :]
+
+
+@pytest.mark.rule("HDR-1", "HDR-7", "HDR-8")
+def test_a_known_layout_makes_no_other_difference(layouts):
+    count = 0
+    for block in edits(BLOCK):
+        expected = outcome(lambda: module._decode(block))  # noqa: B023
+        first = dict(reversed(expected)) if isinstance(expected, list) else {}
+        module._layouts.clear()
+        Headers.decode(BLOCK)
+        for _ in range(2):  # the second time, its own layout may be known as well
+            found = outcome(lambda: Headers.decode(block))  # noqa: B023
+            if isinstance(found, str):
+                assert found == expected, block
+                continue
+            count += found._raw is not None
+            assert {name: found.get(name) for name in first} == first, block
+            assert found.items() == expected, block
+    assert count > 100
+
+
+def test_few_layouts_are_remembered(layouts):
+    for number in range(20):
+        Headers.decode(BLOCK.replace(b"Order", b"%d" % number))
+        assert known() <= module._MAX_ALIKE
+    module._layouts.clear()
+    for block in (
+        BLOCK.replace(b"4711", bytes(b"x" * 1024)),  # a large one
+        BLOCK.replace(b"Order", b"\xc3\x84"),  # a name that is not ASCII
+        BLOCK.replace(b"1.0", b"1.0 503"),  # with a status
+        b"NATS/1.0\r\n\r\n",  # without headers
+    ):
+        Headers.decode(block)
+    assert module._layouts == {}
+
+
+def test_a_device_remembers_no_layouts(monkeypatch):
+    monkeypatch.setattr(module, "HAS_MEMORY", False)
+    module._layouts.clear()
+    headers = Headers.decode(BLOCK)
+    assert (headers["A"], headers.get("Order-Id"), headers.items()) == ("", "4711", PAIRS)
+    headers = Headers(PAIRS)
+    assert (headers["A"], headers.get("Order-Id"), headers.items()) == ("", "4711", PAIRS)
+    assert module._layouts == {}

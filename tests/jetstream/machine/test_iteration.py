@@ -24,6 +24,7 @@ class Plain(Receiver):
     def __init__(self):
         super().__init__()
         self.events = EventLog()
+        self.ready = []
         self._queue = MessageQueue()
 
     @property
@@ -36,7 +37,7 @@ class Plain(Receiver):
     def pop(self, now):
         return self._queue.pop()
 
-    def poll(self):
+    def poll(self, most=1):
         return None
 
     def receive(self, msg, now):
@@ -221,7 +222,7 @@ class Polled(Plain):
 
     calls = 0
 
-    def poll(self):
+    def poll(self, most=1):
         self.calls += 1
         return self.pop(0.0) if self.calls % 2 and self.pending() else None
 
@@ -265,6 +266,47 @@ def test_a_message_that_was_waited_for_is_polled():
     machine.calls = 1  # so that the first one, before the wait, is the one that returns nothing
     msg = stage.run(iteration.__anext__(), messages(stage, 1))
     assert (msg.metadata.stream_seq, msg.settled, machine.calls) == (1, True, 3)
+
+
+class Ready(Plain):
+    """Messages are made ready several at a time, as many as the caller wants."""
+
+    def poll(self, most=1):
+        self.calls.append(most)
+        msgs = [self._queue.pop() for _ in range(min(most, len(self._queue.messages())))]
+        self.ready += msgs[:0:-1]
+        return msgs[0] if msgs else None
+
+    def peek(self, most):
+        self._queue.batch += self.ready
+        self.ready.clear()
+        return self._queue.messages()[: max(0, most)]
+
+
+@pytest.mark.rule("CONSUME-1")
+@pytest.mark.parametrize("has_memory", [True, False])
+def test_messages_that_are_ready(has_memory, monkeypatch):
+    monkeypatch.setattr("jetstream.machine.iteration.HAS_MEMORY", has_memory)
+    stage = Stage()
+    machine = Ready()
+    machine.calls = []
+    stage.wire.connection.subscribe("d", machine)
+    iteration = Iteration(stage.session, machine, True)
+    messages(stage, *range(200))()
+    msg = stage.run(iteration.__anext__())
+    assert (msg.metadata.stream_seq, msg.settled) == (0, True)
+    msg = stage.run(iteration.__anext__())
+    assert (msg.metadata.stream_seq, msg.settled, machine.calls) == (1, True, [63])
+    if has_memory:
+        assert (iteration.poll().metadata.stream_seq, len(machine.ready)) == (2, 60)
+    else:
+        assert iteration._ready.pop().raw_reply.split(b".")[5] == b"2"
+    assert machine.calls == [63]
+    assert len(peek_raw(iteration)) == 60  # 63 of them, of which three were taken
+    assert stage.run(numbers(iteration, 197)) == list(range(3, 200))
+    assert stage.checkpoints == 3
+    messages(stage, *range(200, 203))()
+    assert iteration.poll().metadata.stream_seq == 200
 
 
 class Peeked(Plain):

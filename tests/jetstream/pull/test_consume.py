@@ -284,7 +284,7 @@ def test_shortcuts_give_the_same_result(seed, stop_after):
                 machine.disconnected(now)
                 machine.connected(now)
         for _ in range(rng.randint(0, one.pending())):
-            msg = other.poll()
+            msg = other.ready.pop() if other.ready else other.poll(rng.choice([1, 3, 30]))
             assert (msg or other.pop(now)) is one.pop(now)
             if one.finished:
                 break
@@ -337,6 +337,59 @@ def test_take_several():
     assert (machine.peek(9), machine.poll(), batches(machine)) == ([], None, [])  # a pull is due
     assert machine.pop(1.0) is msgs[6]
     assert batches(machine) == [6]
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_poll_several():
+    msgs = [message(100, number) for number in range(9)]
+    machine = consuming(10, 5)
+    machine.receive_all(msgs[1:9], 1.0)
+    machine.pop(1.0)
+    assert (machine.poll(3), machine.ready, machine.pending()) == (msgs[2], [msgs[4], msgs[3]], 6)
+    assert (machine.poll(), machine.ready.pop(), machine.ready) == (msgs[3], msgs[4], [])
+    assert (machine.poll(9), machine.ready) == (msgs[5], [])  # no more without a pull
+    assert (machine.poll(9), machine.pop(1.0), batches(machine)) == (None, msgs[6], [6])
+    machine.pop(1.0)
+    assert (machine.poll(9), machine.ready, machine._taken) == (msgs[8], [], 8)
+
+
+def readied():
+    """Return a machine with a message of eight taken and three in `ready`, and the other seven."""
+    msgs = [message(100, number) for number in range(9)]
+    machine = consuming(10, 2)
+    machine.receive_all(msgs[1:9], 1.0)
+    machine.pop(1.0)
+    assert machine.poll(4) is msgs[2]
+    assert (len(machine.ready), machine._taken) == (3, 5)
+    return machine, msgs[3:]
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_messages_are_put_back():
+    machine, rest = readied()
+    machine.peek(0)
+    assert (machine.ready, machine._taken) == ([], 2)
+    assert [machine.poll(9), *reversed(machine.ready)] == rest
+    machine, rest = readied()
+    assert (machine.peek(9), machine.ready) == (rest, [])
+    machine, rest = readied()
+    assert [machine.pop(2.0) for _ in range(6)] == rest
+    machine, rest = readied()
+    assert machine.receive(A, 2.0) is False
+    machine.start_draining()
+    assert [machine.pop(2.0) for _ in range(7)] == [*rest, A]
+    machine, rest = readied()
+    assert (machine.stop(), machine.pending(), machine.ready) == (rest, 0, [])
+
+
+@pytest.mark.rule("CONSUME-9", "CONSUME-15")
+@pytest.mark.parametrize("what", ["disconnected", "start_draining", "end"])
+def test_after_a_change_each_message_is_popped(what):
+    machine, rest = readied()
+    arguments = (2.0,) if what == "disconnected" else ()
+    getattr(machine, what)(*arguments)
+    assert (machine.ready, machine.poll(9), machine.pending()) == ([], None, 6)
+    assert [machine.pop(2.0) for _ in range(6)] == rest
 
 
 @pytest.mark.rule("CONSUME-15")
