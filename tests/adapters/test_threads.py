@@ -520,6 +520,8 @@ def lend(client):
 
 
 def test_a_lone_caller_reads_its_responses(server, monkeypatch):
+    monkeypatch.setattr(on_threads, "_PATIENCE", 20.0)  # the machine may be busy
+    monkeypatch.setattr(on_threads, "_LOAN", 20.0)
     readers: list[int] = []
     on_data = on_threads.ThreadsPort.on_data
 

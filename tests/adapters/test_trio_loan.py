@@ -9,9 +9,16 @@ import pytest
 import trio
 import trio.testing
 
+from natsproto.adapters import _trio_stream
 from natsproto.adapters.trio import TrioPort, connect
 from natsproto.errors import ConnectionClosed, TimeoutExpired
 from natsproto.events import Disconnected
+
+
+@pytest.fixture
+def long_loans(monkeypatch):
+    """Keep a loan from ending on a machine that is busy."""
+    monkeypatch.setattr(_trio_stream, "_LOAN", 20.0)
 
 
 @asynccontextmanager
@@ -57,6 +64,7 @@ def run(main, *args):
     trio.run(bounded)
 
 
+@pytest.mark.usefixtures("long_loans")
 def test_a_lone_task_reads_its_responses(server, monkeypatch):
     readers = []
     on_data = TrioPort.on_data
@@ -76,6 +84,7 @@ def test_a_lone_task_reads_its_responses(server, monkeypatch):
     run(main)
 
 
+@pytest.mark.usefixtures("long_loans")
 def test_others_that_wait_get_their_messages(server):
     """From the task that reads, and then from the reader."""
 
@@ -106,6 +115,7 @@ def test_others_that_wait_get_their_messages(server):
     run(main)
 
 
+@pytest.mark.usefixtures("long_loans")
 def test_a_task_that_is_canceled_while_it_reads(server):
     async def main():
         async with lent(server) as (client, stream, other):
@@ -125,6 +135,7 @@ def test_a_task_that_is_canceled_while_it_reads(server):
     run(main)
 
 
+@pytest.mark.usefixtures("long_loans")
 @pytest.mark.rule("REQ-4")
 def test_a_timeout_ends_a_read(server):
     async def main():
@@ -194,6 +205,7 @@ def test_a_lost_connection_is_noticed(own_server, waits):
     run(main)
 
 
+@pytest.mark.usefixtures("long_loans")
 def test_a_close_ends_a_read(server):
     async def main():
         outcomes = []
@@ -216,6 +228,7 @@ def test_a_close_ends_a_read(server):
     run(main)
 
 
+@pytest.mark.usefixtures("long_loans")
 def test_a_writer_that_waits_for_room_while_a_read_is_interrupted(own_server):
     """The end of the read must not be taken for the end of the transport."""
 
