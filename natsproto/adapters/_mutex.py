@@ -7,7 +7,10 @@ from threading import get_ident
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Result = TypeVar("Result")
 
 
 class Mutex:
@@ -17,7 +20,11 @@ class Mutex:
         self.lock = threading.RLock()
 
     def sleep(self, woken: threading.Lock) -> None:
-        """Release the lock until `woken` is released, then acquire it again.
+        """Release the lock until `woken` is released, then acquire it again."""
+        self.leave(woken.acquire)
+
+    def leave(self, work: Callable[[], Result]) -> Result:
+        """Release the lock while `work` runs, then acquire it again.
 
         An exception of a signal handler, such as KeyboardInterrupt, ends the wait and is raised
         unchanged. A threading.Condition cannot do that (D-CLOCK-4): interrupted between two of its
@@ -28,7 +35,7 @@ class Mutex:
         try:
             try:
                 state = lock._release_save()
-                woken.acquire()
+                return work()
             finally:
                 _regain(lock, state)
         finally:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from natsproto.errors import InvalidState
 
-from .blocking import Interrupts
+from ._interrupts import Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator

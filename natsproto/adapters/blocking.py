@@ -13,8 +13,6 @@ next call. Signal handlers may raise at any time, as Ctrl-C does; the client sta
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import weakref
 from contextlib import suppress
 from threading import get_ident
@@ -23,6 +21,7 @@ from natsproto.blocking import Client
 from natsproto.errors import InvalidState, InvalidValue
 from natsproto.port import run_sync
 
+from ._interrupts import Interrupts
 from ._sockets import OPEN, SocketDriver, look_up, wait_for
 from .driver import make_connection, open_client
 
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 # 20 us, so this is 0.5 % of the time of a program that does nothing but publish.
 _LOOK = 0.005
 _READS = 16
-# Without the wrappers of `signal`, which turn numbers into enums: 0.7 us instead of 7.4.
-_get_handler = getattr(signal, "_signal", signal).getsignal
-_set_handler = getattr(signal, "_signal", signal).signal
 
 
 def connect(
@@ -222,49 +218,3 @@ class BlockingPort(SocketDriver):
     def _step(self, ready: bool = True) -> None:
         self._look_at = self.now() + _LOOK
         super()._step(ready)
-
-
-class Interrupts:
-    """Context manager that defers Ctrl-C while the core works, and allows it while a call waits.
-
-    Only the main thread receives Ctrl-C. `defer` and `allow` change the handler at most once per
-    call.
-    """
-
-    def __init__(self) -> None:
-        self._handler: Any = None  # the user's, while this class's is installed
-        self._welcome = False
-        self._came = False
-
-    def defer(self) -> None:
-        """Hold back Ctrl-C until `allow`."""
-        self._welcome = False  # again, as a signal may interrupt __exit__ before this
-        if self._handler is None and threading.current_thread() is threading.main_thread():
-            handler = _get_handler(signal.SIGINT)
-            if callable(handler):
-                self._handler = handler
-                _set_handler(signal.SIGINT, self._handle)
-
-    def allow(self) -> None:
-        """Restore the user's handler, and call it if Ctrl-C was deferred."""
-        if self._handler is not None:
-            handler, self._handler = self._handler, None
-            _set_handler(signal.SIGINT, handler)
-            self._pass_on(handler)
-
-    def _handle(self, number: int, frame: object) -> None:
-        self._came = True
-        if self._welcome:
-            self._pass_on(self._handler)
-
-    def _pass_on(self, handler: Any) -> None:
-        if self._came:
-            self._came = False
-            handler(signal.SIGINT, None)
-
-    def __enter__(self) -> None:
-        self._welcome = True
-        self._pass_on(self._handler)
-
-    def __exit__(self, *exc: object) -> None:
-        self._welcome = False

@@ -1,7 +1,8 @@
 """One background thread for each connection: `with connect(...) as client`, from any thread.
 
 The thread does nearly all I/O. Calls wake it and wait for it; messages that many threads publish
-are sent together. Only a request that nothing else joins is sent by the thread that waits for it.
+are sent together. Only a request that nothing else joins is sent by the thread that waits for it,
+and after several of them in a row, that thread reads the responses as well.
 Names are looked up in threads of their own, so that timeouts hold in the meantime. After
 `os.fork()` a client cannot be used in the child, which has no such thread: connect again there.
 
@@ -18,6 +19,7 @@ import threading
 import warnings
 import weakref
 from contextlib import suppress
+from functools import partial
 
 from natsproto.blocking import Client
 from natsproto.connection.waitable import Waitable
@@ -25,6 +27,7 @@ from natsproto.errors import ConnectionClosed, InvalidState, MessagesUnconfirmed
 from natsproto.port import run_sync
 from natsproto.session import Session
 
+from ._interrupts import Interrupts
 from ._lookup import Lookups
 from ._mutex import Mutex
 from ._sockets import OPEN, SocketDriver, wait_for
@@ -32,6 +35,8 @@ from .driver import FORKED, make_connection, open_client, run_worker
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Unpack
 
     from natsproto.connection import Connection
@@ -46,6 +51,12 @@ if TYPE_CHECKING:
 
 # How long closing a client that was left open may take; the default of `Client.close`.
 CLOSE = 2.0
+# After so many requests in a row that nothing joins, the thread lends the socket to their callers.
+_LONE = 4
+# How long the thread then waits without the socket, in seconds; nothing waits for it meanwhile.
+_LOAN = 0.05
+# How long such a caller waits for a response before it leaves that to the thread.
+_PATIENCE = 0.005
 
 
 def connect(
@@ -79,7 +90,15 @@ class ThreadsPort(SocketDriver):
         self._wakeup_w.setblocking(False)
         self._polling = False  # the thread waits, or is about to
         self._polls_until = math.inf  # the deadline at which it would wake by itself
-        self._torn = False  # a signal handler has interrupted a caller that was sending
+        self._torn = False  # a signal handler has interrupted a caller that did I/O
+        self._interrupts = Interrupts()
+        self._waiting = 0  # callers that wait for the thread
+        # The loan of the socket, see `wait`
+        self._lone = 0  # requests in a row that nothing joined
+        self._lent = False  # the thread waits without the socket
+        self._used = False  # a caller has read since the last turn of the thread
+        self._reading = False  # a caller reads now
+        self._read_until = 0.0  # when the caller of the last request leaves reading to the thread
         self._ended = Waitable()
         self._lookups = Lookups()
         self._dropped: list[ThreadsPort] = []  # this port, after its last other reference is gone
@@ -111,16 +130,81 @@ class ThreadsPort(SocketDriver):
             return closing
 
     async def wait(self, waitable: Waitable) -> None:
-        """Release the lock until the waiter is called."""
+        """Release the lock until the waiter is called, or read what arrives."""
+        # Without a loan, each response wakes the thread, which wakes the caller: that is a third of
+        # the CPU time of a request. A lone caller reads its responses itself. The thread takes the
+        # socket back as soon as anything else happens, or if nothing does.
+        if self._lent and not self._reading:
+            if self.now() < self._read_until and not self._waiting and self._can_lend():
+                self._read()
+                return
+            self._call_back()
         # The lock is held until the waiter is on the list, so no wake-up is lost.
         woken = threading.Lock()
         woken.acquire()
+        self._waiting += 1
         waitable.waiters.append(woken.release)
         try:
             self._mutex.sleep(woken)
         finally:
             if woken.release in waitable.waiters:
                 waitable.waiters.remove(woken.release)
+                self._waiting -= 1
+
+    def wake(self, waiters: list[Callable[[], object]]) -> None:
+        """Wake callers of `wait`."""
+        self._waiting -= len(waiters)
+        super().wake(waiters)
+
+    def _read(self) -> None:
+        """Wait for data in the thread of the caller, and handle it."""
+        transport = self._transport
+        timeout = min(self._read_until - self.now(), self._timeout())
+        self._reading = self._used = True
+        try:
+            ready = self._mutex.leave(partial(wait_for, transport, None, timeout))
+            if self._transport is transport:
+                self._handle(ready)
+        finally:
+            self._reading = False
+            # Others wait or have done something meanwhile, or the transport is lost.
+            if self._waiting or not self._lone or self._torn or not self._can_lend():
+                self._call_back()
+
+    def _handle(self, ready: bool) -> None:
+        """Do the work of a turn in the thread of the caller."""
+        self._interrupts.defer()
+        try:
+            self._torn = True
+            self._step(ready)
+            self._torn = False
+        finally:
+            self._interrupts.allow()
+
+    def _call_back(self) -> None:
+        """Wake the thread, which takes the socket back."""
+        self._lent = False
+        self._lone = 0
+        if self._polling:
+            self._polling = False
+            self.pump_soon()
+
+    def _can_lend(self) -> bool:
+        """Return whether the socket can be lent: it is open, and has nothing to send."""
+        transport = self._transport
+        return transport is not None and transport.stage is OPEN and not transport.unsent
+
+    def _lend(self) -> bool:
+        """Return whether the thread should wait without the socket from now on."""
+        if self._reading and self.now() < self._read_until:
+            return True  # for a bounded time: a signal handler may have interrupted the reader
+        self._reading = False
+        used, self._used = self._used, False
+        lend = self._lone >= _LONE and not self._waiting and self._can_lend()
+        if lend and self._lent and not used:
+            self._lone = 0
+            return False
+        return lend
 
     async def checkpoint(self) -> None:
         """Return at once."""
@@ -142,8 +226,7 @@ class ThreadsPort(SocketDriver):
     def flush_soon(self) -> None:
         """Wake the thread, if it waits and this one cannot do its work."""
         if self._polling and not self._send_request():
-            self.pump_soon()
-            self._polling = False
+            self._call_back()
 
     def _send_request(self) -> bool:
         """Send a request in the thread of its caller; False if there is anything else to do."""
@@ -170,6 +253,10 @@ class ThreadsPort(SocketDriver):
             self.pump_soon()
             raise
         self._torn = False
+        now = self.now()
+        alone = not self._waiting and now < self._read_until  # the last one was a moment ago
+        self._lone = self._lone + 1 if alone else 1
+        self._read_until = now + _PATIENCE
         return not transport.unsent
 
     def pump_soon(self) -> None:
@@ -233,6 +320,9 @@ class ThreadsPort(SocketDriver):
             self._polling = True
             deadline = self.connection.next_deadline()
             self._polls_until = math.inf if deadline is None else deadline
+            self._lent = self._lend()
+            if self._lent:
+                return None, min(_LOAN, self._timeout())
             return self._transport, 0.0 if more else self._timeout()
 
     def _find(self, effect: Dial) -> bool:

@@ -2,8 +2,9 @@
 
 Each connection has a nursery, with one task for the timer and two for each transport: one reads,
 the other writes. A publish sends what the system accepts at once and hands the rest to the writer,
-so canceling it never leaves half a frame on the wire. These tasks are shielded: a cancellation from
-outside is meant for the block, and while the block ends they still send what it has published.
+so canceling it never leaves half a frame on the wire. A caller that waits alone reads by itself.
+The tasks are shielded: a cancellation from outside is meant for the block, and while the block ends
+they still send what it has published.
 """
 
 from __future__ import annotations
@@ -107,6 +108,10 @@ class TrioPort(Driver):
         self._stream: TransportStream | None = None
         self._corked = False  # data was sent, and nothing was received since then
         self._uncorking = False  # the writer will send the rest
+        #: How many tasks wait.
+        self.waiting = 0
+        #: How many times in a row only one did.
+        self.lone = 0
         self._fires_at = math.inf
         self._earlier = trio.Event()  # the timer was moved forward
         self._timer = trio.CancelScope(shield=True)
@@ -118,7 +123,13 @@ class TrioPort(Driver):
 
     @trio.lowlevel.enable_ki_protection  # no Ctrl-C between adding to the list and sleeping
     async def wait(self, waitable: Waitable) -> None:
-        """Sleep until the waiter reschedules this task."""
+        """Sleep until the waiter reschedules this task, or read what arrives."""
+        stream = self._stream
+        if stream is not None and stream.lent:
+            await stream.borrow(waitable.waiters)
+            return
+        self.lone = 0 if self.waiting else self.lone + 1
+        self.waiting += 1
         # Without an Event, which needs a set of its own, a request takes 3 us less.
         wake = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
         waitable.waiters.append(wake)
@@ -126,9 +137,15 @@ class TrioPort(Driver):
         def abort(_: object) -> trio.lowlevel.Abort:
             # Not called once `wake` was: that takes it off the list, and ends the sleep.
             waitable.waiters.remove(wake)
+            self.waiting -= 1
             return trio.lowlevel.Abort.SUCCEEDED
 
         await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def wake(self, waiters: list[Any]) -> None:
+        """Wake the callers of `wait`, some of which may be reading."""
+        self.waiting -= len(waiters)
+        super().wake(waiters)
 
     async def checkpoint(self) -> None:
         """Run a checkpoint; let other tasks run only when the turn is over."""

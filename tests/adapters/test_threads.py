@@ -511,6 +511,171 @@ def test_a_handler_that_raises_while_a_request_is_sent(server, monkeypatch, when
     assert seen.count(b"2") == 1
 
 
+def lend(client):
+    """Make requests until the thread has lent the socket to their caller."""
+    deadline = time.monotonic() + 20
+    while not client.port._lent:  # a machine that is busy makes pauses between requests
+        assert time.monotonic() < deadline
+        client.request("a", timeout=20)
+
+
+def test_a_lone_caller_reads_its_responses(server, monkeypatch):
+    monkeypatch.setattr(on_threads, "_PATIENCE", 20.0)  # the machine may be busy
+    monkeypatch.setattr(on_threads, "_LOAN", 20.0)
+    readers: list[int] = []
+    on_data = on_threads.ThreadsPort.on_data
+
+    def noted(port, data):
+        if port is client.port:
+            readers.append(threading.get_ident())
+        on_data(port, data)
+
+    responder, _ = answered(server)
+    with responder, connect(server.url) as client:
+        client.request("a", timeout=20)  # while others have to be awaited, the thread reads
+        monkeypatch.setattr(on_threads.ThreadsPort, "on_data", noted)
+        client.request("a", timeout=20)
+        assert threading.get_ident() not in readers
+        lend(client)
+        client.request("a", timeout=20)
+        assert readers[-1] == threading.get_ident()
+        client.flush(20)  # the thread takes the socket back
+        del readers[:]
+        client.request("a", timeout=20)
+        assert threading.get_ident() not in readers
+
+
+def test_a_lone_caller_leaves_a_late_response_to_the_thread(server):
+    responder, seen = answered(server)
+    with responder, connect(server.url) as client:
+        lend(client)
+        with connect(server.url) as other:
+            late = other.subscribe("late")
+            other.flush()
+            asking = threading.Thread(target=lambda: seen.append(client.request("late").data))
+            asking.start()
+            msg = late.next(timeout=20)
+            deadline = time.monotonic() + 20
+            while client.port._lent:
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            other.respond(msg, b"late")
+            asking.join(20)
+    assert seen[-1] == b"late"
+
+
+def test_a_lone_caller_reads_for_others_until_it_leaves(server, monkeypatch):
+    """Others that begin to wait get their messages, from the caller first and then the thread."""
+    monkeypatch.setattr(on_threads, "_PATIENCE", 20.0)
+    responder, _ = answered(server)
+    with responder, connect(server.url) as client, connect(server.url) as other:
+        silent = other.subscribe("silent")
+        sub = client.subscribe("b")
+        client.flush()
+        other.flush()
+        lend(client)
+        asking = threading.Thread(target=lambda: client.request("silent", timeout=20))
+        asking.start()
+        msg = silent.next(timeout=20)  # the caller reads by now, or will
+        for number in (b"1", b"2"):
+            other.publish("b", number)
+            assert sub.next(timeout=20).data == number
+            other.respond(msg)
+            asking.join(20)
+
+
+def test_a_loan_ends_when_it_is_not_used(server):
+    responder, _ = answered(server)
+    with responder, connect(server.url) as client:
+        lend(client)
+        turns = []
+        turn = client.port.turn
+        client.port.turn = lambda ready: (turns.append(ready), turn(ready))[1]
+        time.sleep(0.5)  # nothing happens in the meantime
+        assert not client.port._lent
+        assert len(turns) <= 3
+        del client.port.turn
+
+
+def test_a_lost_connection_is_noticed_while_the_socket_is_lent(own_server):
+    responder, _ = answered(own_server)
+    with responder, connect(own_server.url, reconnect_wait=0.01) as client:
+        events = client.events
+        lend(client)
+        own_server.kill()
+        own_server.restart()
+        while not isinstance(events.next(timeout=20), Disconnected):
+            pass
+        client.flush(20)
+
+
+@pytest.mark.rule("D-CLOCK-4")
+@pytest.mark.parametrize(
+    ("number", "error", "lost"),
+    [(signal.SIGALRM, Alarm, True), (signal.SIGINT, KeyboardInterrupt, False)],
+)
+def test_a_handler_that_raises_while_a_caller_reads(server, monkeypatch, number, error, lost):
+    """Ctrl-C is raised when the data is handled; after another exception the client reconnects."""
+
+    def raise_alarm(*_):
+        raise Alarm
+
+    def interrupted(port, data):
+        if port is client.port and threading.current_thread() is threading.main_thread():
+            monkeypatch.undo()
+            signal.raise_signal(number)
+        on_data(port, data)
+
+    before = signal.signal(signal.SIGALRM, raise_alarm)
+    responder, _ = answered(server)
+    on_data = on_threads.ThreadsPort.on_data
+    try:
+        with responder, connect(server.url, reconnect_wait=0.01) as client:
+            lend(client)
+            monkeypatch.setattr(on_threads.ThreadsPort, "on_data", interrupted)
+
+            def ask():
+                while True:
+                    client.request("a", timeout=20)
+
+            with pytest.raises(error):
+                ask()
+            assert client.request("a", b"2", timeout=20).data == b"2"
+            assert client.stats.connects == (2 if lost else 1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.rule("D-CLOCK-4")
+def test_handlers_that_raise_at_any_moment_of_requests(server):
+    """Whatever the handlers interrupt, their exception is raised, and the client stays usable."""
+    cuts = 0
+
+    def raise_alarm(*_):
+        raise Alarm
+
+    def work():
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.01))
+        while True:
+            client.request("a", timeout=20)
+
+    before = signal.signal(signal.SIGALRM, raise_alarm)
+    responder, _ = answered(server)
+    with responder, connect(server.url, reconnect_wait=0.001) as client:
+        try:
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                with pytest.raises(Alarm):
+                    work()
+                cuts += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert client.request("a", b"2", timeout=20).data == b"2"
+    assert cuts > 50
+
+
 def test_the_thread_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
     with connect(server.url) as client:
         turns = []

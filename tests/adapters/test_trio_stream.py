@@ -19,6 +19,7 @@ class Port:
     """Records the reports of a stream."""
 
     read_size = READ_SIZE
+    lone = waiting = 0
 
     def __init__(self):
         self.open = trio.Event()
