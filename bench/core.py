@@ -96,9 +96,9 @@ class OtherSide:
     def _respond(self) -> None:
         """Answer with the same payload; there is one request at a time, in one read."""
         while data := self._responder.recv(64 * 1024):
-            if data.endswith(b"\r\nPING\r\n") or data == b"PING\r\n":
+            if b"PING\r\n" in data:  # alone, or before or after a request, whose payload has none
                 self._responder.sendall(b"PONG\r\n")
-                data = data[: -len(b"PING\r\n")]
+                data = data.replace(b"PING\r\n", b"")
             if not data:
                 continue
             line, _, payload = data.partition(b"\r\n")
