@@ -66,7 +66,7 @@ def is_object(data):
 @pytest.mark.parametrize("name", HARNESSES)
 def test_every_harness_runs(name, tmp_path, monkeypatch):
     run.write_corpus(tmp_path)
-    monkeypatch.setattr("sys.argv", ["unguided", name, str(tmp_path / name), "1500", "1"])
+    monkeypatch.setattr("sys.argv", ["unguided", name, str(tmp_path / name), "20000", "1"])
     monkeypatch.setattr(unguided.resource, "setrlimit", lambda *_: None)  # it is for a process
     monkeypatch.setattr(unguided, "FOUND", tmp_path)
     assert unguided.main() == 0
