@@ -37,7 +37,7 @@ HARNESSES: dict[str, Callable[[bytes], None]] = {
 }
 LONGEST = 10  # seconds of CPU time for GROUP executions
 GROUP = 1_000
-AT_ONCE = 16  # requests to a service
+AT_ONCE = 50  # requests to a service
 MEMORY = 1 << 30
 GARBAGE_LIMIT = 2_000  # bytes; longer inputs only make the fuzzer slow
 MOST_PARTS = 4  # of one input that are replaced
