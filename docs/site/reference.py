@@ -67,6 +67,9 @@ MODULES = [
             "natsproto.testing.server.Server",
             "natsproto.testing.cluster.Cluster",
             "jetstream.testing.plugin",
+            "natsproto.testing.sim.simulation.Simulation",
+            "natsproto.testing.sim.steps.Step",
+            "jetstream.testing.sim.simulation.Simulation",
         ],
     ),
 ]

@@ -114,7 +114,7 @@ class FastBatchMachine(Receiver):
         max_acks: int,
         allow_gaps: bool,
         patience: float,
-        election: float = 0.0,
+        election: float,
     ) -> None:
         super().__init__()
         self._base = b"%s.%d.%s." % (inbox, flow, b"ok" if allow_gaps else b"fail")

@@ -144,7 +144,7 @@ class AckWindow(Receiver):
         max_pending: int,
         ack_timeout: float,
         retries: int,
-        patience: float = 0.0,
+        patience: float,
     ) -> None:
         super().__init__()
         self._prefix = inbox + b"."

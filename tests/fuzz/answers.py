@@ -17,11 +17,12 @@ import functools
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from jetstream.advisories.event import Advisory
 from jetstream.advisories.kinds import decode_advisory, read_advisory
-from jetstream.api.client import read_object, read_reply
+from jetstream.api.client import read_reply
 from jetstream.api.counters import read_counter
 from jetstream.api.listing import read_missing, read_offline
-from jetstream.api.metadata import read_consumer_seq, read_metadata, read_place
+from jetstream.api.metadata import read_consumer_seq, read_place
 from jetstream.api.republished import republished, scheduled
 from jetstream.api.stored import StoredMsg, page_end, read_direct, read_stored
 from jetstream.errors import InvalidResponse, JetStreamError, NotJetStreamMessage
@@ -39,10 +40,11 @@ from jetstream.services.errors import service_error
 from jetstream.services.responses import ServiceInfo, ServicePing, ServiceStats, read_response
 from natsproto.connection import Connection
 from natsproto.connection.tokens import Numbers
-from natsproto.errors import HeaderError, InvalidValue, NatsError
+from natsproto.errors import HeaderError, InvalidSubject, InvalidValue, NatsError
 from natsproto.options import Options
 from natsproto.wire.frames import Info, Msg
 from natsproto.wire.parser import Parser
+from natsproto.wire.subjects import check_publish
 from tests.connection.support import PONG, Script, info
 from tests.jetstream.service_stage import ServiceStage
 
@@ -54,6 +56,11 @@ if TYPE_CHECKING:
 #: Errors that readers of responses may raise; JetStreamError includes those of the API.
 EXPECTED = (JetStreamError, InvalidResponse, HeaderError)
 CLASSES = (StreamInfo, ConsumerInfo, AccountInfo, PubAck)
+RESPONSES = (
+    ("PING", ServicePing, b"ping_response"),
+    ("INFO", ServiceInfo, b"info_response"),
+    ("STATS", ServiceStats, b"stats_response"),
+)
 MOST_REPLY = 4000
 _OPTIONS = Options(servers="nats://a:4222", shuffle=False)
 _INFO = info()
@@ -113,25 +120,26 @@ def check_ack(data: bytes) -> None:
     """Check a reply subject, or several, one on each line."""
     replies = data[:MOST_REPLY].split(b"\n")
     for reply in replies:
-        try:
-            metadata = read_metadata(reply)
-        except NotJetStreamMessage:
-            metadata = None
-        place = read_place(reply)
-        number = read_consumer_seq(reply)
-        if metadata is not None:
-            assert place is not None
-            assert place[1:] == (metadata.stream_seq, metadata.consumer_seq)
-            assert number == metadata.consumer_seq
-            assert min(metadata.delivered, metadata.timestamp_ns, metadata.pending) >= 0
-        elif place is not None:
-            assert place[2] == number
-        msg = JsMsg(Msg(b"s", 1, reply), None)  # type: ignore[arg-type]
-        try:
-            assert msg.metadata == metadata
-        except NotJetStreamMessage:
-            assert metadata is None
+        _check_reply(reply)
     _check_order(replies)
+
+
+@functools.lru_cache(maxsize=10_000)  # most lines of an input are those of the one before
+def _check_reply(reply: bytes) -> None:
+    msg = JsMsg(Msg(b"s", 1, reply), None)  # type: ignore[arg-type]
+    try:
+        metadata = msg.metadata  # it calls read_metadata
+    except NotJetStreamMessage:
+        metadata = None
+    place = read_place(reply)
+    number = read_consumer_seq(reply)
+    if metadata is not None:
+        assert place is not None
+        assert place[1:] == (metadata.stream_seq, metadata.consumer_seq)
+        assert number == metadata.consumer_seq
+        assert min(metadata.delivered, metadata.timestamp_ns, metadata.pending) >= 0
+    elif place is not None:
+        assert place[2] == number
 
 
 def _check_order(replies: list[bytes]) -> None:
@@ -164,9 +172,16 @@ def _begun() -> list[tuple[str, Any]]:
 def check_advisory(data: bytes) -> None:
     """Check an advisory: whatever it is, the reader gets an event."""
     found = decode_advisory(data)
+    again = read_advisory(Msg(b"$JS.EVENT.ADVISORY.X", 1, b"", data))
+    if type(found) is Advisory and not found.extra and not found.given_fields():
+        # Nothing was read, as in most executions: showing and writing it is always the same.
+        assert type(again) is Advisory
+        assert not again.extra
+        assert not again.given_fields()
+        return
     repr(found)
     _check_json(found)
-    assert read_advisory(Msg(b"$JS.EVENT.ADVISORY.X", 1, b"", data)) == found
+    assert again == found
 
 
 def check_stored(data: bytes) -> None:
@@ -227,39 +242,56 @@ _service: list[_Service] = []
 
 def check_service(data: bytes) -> None:
     """Check a request to each subject of a service, and the same data as a response of one."""
+    check_services([data])
+
+
+def check_services(inputs: list[bytes]) -> None:
+    """Check several requests that arrive at once, which costs less than one after the other."""
     if not _service:
         _service.append(_Service())
     served = _service[0]
-    head, _, rest = data.partition(b"\n")
-    block, _, payload = rest.partition(b"\0")
-    # What the server forwards: no whitespace in subjects; the sizes are always right.
-    reply = head.translate(None, b" \t\r\n\0\f\v")[:200] or b"_INBOX.x"
-    sid = served.sids[len(data) % len(served.sids)]
-    served.stage.wire.data(
-        b"HMSG echo %d %s %d %d\r\n" % (sid, reply, len(block), len(block) + len(payload))
-        + block + payload + b"\r\n"
-    )  # fmt: skip
+    requests = []
+    replies = []
+    for data in inputs:
+        head, _, rest = data.partition(b"\n")
+        block, _, payload = rest.partition(b"\0")
+        # What the server forwards: no whitespace in subjects; the sizes are always right.
+        reply = head.translate(None, b" \t\r\n\0\f\v")[:200] or b"_INBOX.x"
+        replies.append(reply)
+        sid = served.sids[len(data) % len(served.sids)]
+        sizes = (sid, reply, len(block), len(block) + len(payload))
+        requests.append(b"HMSG echo %d %s %d %d\r\n" % sizes + block + payload + b"\r\n")
+        _check_client(Msg(b"_INBOX.x", 1, b"", payload, block or None))
+    served.stage.wire.data(b"".join(requests))
     served.stage.settle()
-    served.stage.pubs.clear()
+    pubs, served.stage.pubs = served.stage.pubs, []
+    for pub in pubs:
+        assert pub.raw_subject in replies, "there is one answer at most"
+        replies.remove(pub.raw_subject)
+    # An error cannot be sent to a subject that is not valid.
+    assert not any(map(_is_publishable, replies)), "each request is answered"
     served.stage.tasks = [task for task in served.stage.tasks if not task.done]
     assert served.stage.connection.state == "CONNECTED", served.stage.connection.state
     assert not served.running.done, f"the service ended: {served.running.error!r}"
-    _check_client(Msg(b"_INBOX.x", 1, b"", payload, block or None))
+
+
+def _is_publishable(reply: bytes) -> bool:
+    try:
+        check_publish(reply.decode())
+    except (InvalidSubject, UnicodeError):
+        return False
+    return True
 
 
 def _check_client(msg: Msg) -> None:
     error = service_error(msg)
     if error is not None:
         assert isinstance(error.code, int)
-    try:
-        read_object(msg.data)
-    except InvalidResponse:
-        with suppress(InvalidResponse):
-            read_response(ServicePing, "PING", msg.data)
-        return  # the others would fail in the same way
-    for verb, cls in (("PING", ServicePing), ("INFO", ServiceInfo), ("STATS", ServiceStats)):
-        with suppress(InvalidResponse):
-            repr(read_response(cls, verb, msg.data))
+    for i, (verb, cls, kind) in enumerate(RESPONSES):
+        # All verbs reject invalid JSON and other types in the same way: one of them is enough.
+        if i == len(msg.data) % 3 or kind in msg.data:
+            with suppress(InvalidResponse):
+                repr(read_response(cls, verb, msg.data))
 
 
 def check_info(data: bytes) -> None:

@@ -1,11 +1,12 @@
 """Fuzz for FUZZ_SECONDS each (60 by default): python -m tests.fuzz.run [harness ...].
 
 The harnesses are parser, headers, and those of answers.py: api, ack and so on. It uses atheris if
-installed, otherwise more of the seeded mutations that `make test` also runs.
+installed, otherwise mutations without guidance, as many in that time as one core can execute.
 
-With atheris and FUZZ_RECORD, a folder, the inputs that it finds useful are kept there for the next
-run, and executed.json counts the executions of all runs. With FUZZ_EXECUTIONS, a number, each
-harness then goes on without guidance, many times faster, until all its runs have executed as many.
+With FUZZ_RECORD, a folder, the inputs that atheris finds useful are kept there for the next run,
+and executed.json counts the executions of all runs. With FUZZ_EXECUTIONS, a number, each harness
+then goes on without guidance, many times faster, until all its runs have executed as many, on
+FUZZ_JOBS processes (all cores by default). With FUZZ_SECONDS=0 it begins there.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from itertools import count
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from natsproto import Msg, Pub
 from tests.fuzz.answers import CHECKS
-from tests.fuzz.mutate import Inputs, Mutator
-from tests.fuzz.oracle import as_input, check_and_tell
+from tests.fuzz.oracle import as_input
 from tests.fuzz.samples import samples
+from tests.fuzz.unguided import FOUND, GARBAGE_LIMIT, LONGEST, MEMORY
 from tests.progress import Progress
 from tests.wire.support import read_all, streams
 
-FOUND = Path(__file__).parent / "found"
-GARBAGE_LIMIT = 2_000  # bytes; longer inputs only make the fuzzer slow
 STEP = 1_000_000  # executions without guidance, after which they are counted
+SMALL_STEP = 100_000  # the same if the time is limited
 #: The module of each harness, and its arguments.
 HARNESSES = {
     "parser": ["tests.fuzz.fuzz_parser"],
@@ -59,86 +60,101 @@ def write_corpus(folder: Path) -> None:
             (folder / name / str(i)).write_bytes(each)
 
 
+class Fuzzer:
+    """The harnesses, their inputs in a folder, and the executions so far."""
+
+    def __init__(self, harnesses: list[str], folder: Path) -> None:
+        self.harnesses = harnesses
+        self.folder = folder
+        self.progress = Progress(folder / "executed.json")
+        self._lock = threading.Lock()
+        write_corpus(folder)
+
+    def guide(self, seconds: float) -> bool:
+        """Fuzz with guidance; return False if something was found."""
+        for harness in self.harnesses:
+            options = [f"-max_total_time={max(1, round(seconds))}", f"-max_len={GARBAGE_LIMIT}"]
+            options += [f"-artifact_prefix={FOUND}/fuzz_{harness}-", "-print_final_stats=1"]
+            options += [f"-rss_limit_mb={MEMORY >> 20}", f"-timeout={LONGEST}", "-verbosity=0"]
+            done = self._run(harness, [*HARNESSES[harness], str(self.folder / harness), *options])
+            if done is None:
+                return False
+            self._count(harness, executed(done))
+        return True
+
+    def mutate(self, seconds: float) -> bool:
+        """Fuzz without guidance; return False if something was found."""
+        for harness in self.harnesses:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                if not self._step(harness, SMALL_STEP):
+                    return False
+        return True
+
+    def complete(self, executions: int, jobs: int) -> bool:
+        """Fuzz without guidance until each harness has so many executions."""
+        steps = [
+            (harness, min(STEP, executions - first))
+            for harness in self.harnesses
+            for first in range(self.progress[harness], executions, STEP)
+        ]
+        with ThreadPoolExecutor(jobs) as pool:
+            for clean in pool.map(self._step, *zip(*steps)):
+                if not clean:
+                    pool.shutdown(cancel_futures=True)
+                    return False
+        return True
+
+    def _step(self, harness: str, executions: int) -> bool:
+        arguments = [harness, str(self.folder / harness), str(executions)]
+        if self._run(harness, ["tests.fuzz.unguided", *arguments]) is None:
+            return False
+        self._count(harness, executions)
+        return True
+
+    def _run(self, harness: str, arguments: list[str]) -> str | None:
+        """Run a module; return its messages, or None if it found something."""
+        command = [sys.executable, "-m", *arguments]
+        run = subprocess.run(command, check=False, capture_output=True, text=True)
+        if run.returncode == 0:
+            return run.stderr
+        print(run.stdout + run.stderr + f"{harness} found something: see {FOUND}", flush=True)
+        return None
+
+    def _count(self, harness: str, executions: int) -> None:
+        with self._lock:
+            self.progress.add(harness, executions)
+
+
 def executed(statistics: str) -> int:
     lines = [line for line in statistics.splitlines() if "number_of_executed_units" in line]
     return int(lines[-1].split()[-1]) if lines else 0
 
 
-def run_atheris(harnesses: list[str], seconds: float, executions: int, record: str = "") -> int:
-    """Fuzz with guidance for so long, and then without, until there are so many executions."""
-    with tempfile.TemporaryDirectory() as directory:
-        folder = Path(record or directory)
-        write_corpus(folder)
-        progress = Progress(folder / "executed.json")
-        for harness in harnesses:
-            corpus = str(folder / harness)
-            limit = f"-max_total_time={max(1, round(seconds))}"
-            status = fuzz([*HARNESSES[harness], corpus, limit], harness, progress)
-            while status == 0 and progress[harness] < executions:
-                limit = f"-runs={min(STEP, executions - progress[harness])}"
-                status = fuzz(["tests.fuzz.unguided", harness, corpus, limit], harness, progress)
-            if status != 0:
-                return status
-            print(f"{harness}: {progress[harness]:,} inputs, nothing found", flush=True)
-    return 0
-
-
-def fuzz(arguments: list[str], harness: str, progress: Progress) -> int:
-    """Run a module with libFuzzer's options, and count its executions."""
-    command = [sys.executable, "-m", *arguments]
-    command += [f"-artifact_prefix={FOUND}/fuzz_{harness}-", "-rss_limit_mb=1024", "-timeout=10"]
-    command += [f"-max_len={GARBAGE_LIMIT}", "-print_final_stats=1", "-verbosity=0"]
-    run = subprocess.run(command, check=False, capture_output=True, text=True)
-    if run.returncode != 0:
-        print(run.stdout + run.stderr + f"{harness} found something: see {FOUND}")
+def run(harnesses: list[str], folder: Path) -> int:
+    seconds = float(os.environ.get("FUZZ_SECONDS", "60"))
+    executions = int(os.environ.get("FUZZ_EXECUTIONS", "0"))
+    jobs = int(os.environ.get("FUZZ_JOBS", "0")) or os.cpu_count() or 1
+    fuzzer = Fuzzer(harnesses, folder)
+    if importlib.util.find_spec("atheris") is None:
+        print("atheris is not installed (it has wheels for Linux on x86-64): without guidance")
+        clean = fuzzer.mutate(seconds)
     else:
-        progress.add(harness, executed(run.stderr))
-    return run.returncode
-
-
-def run_mutations(harnesses: list[str], seconds: float) -> int:
-    """Run the mutations with seeds from 1,000 on, which `make test` does not use."""
-    valid = samples()
+        clean = seconds == 0 or fuzzer.guide(seconds)
+    if not clean or not fuzzer.complete(executions, jobs):
+        return 1
     for harness in harnesses:
-        if harness in CHECKS:
-            done = _mutate_inputs(harness, valid[harness], seconds)
-        else:
-            done = _mutate_streams(seconds)
-        print(f"{harness}: {done} mutations, nothing found", flush=True)
+        print(f"{harness}: {fuzzer.progress[harness]:,} executions, nothing found")
     return 0
-
-
-def _mutate_inputs(harness: str, valid: list[bytes], seconds: float) -> int:
-    end = time.monotonic() + seconds
-    for done, data in enumerate(Inputs(1000, valid)):
-        CHECKS[harness](data)
-        if time.monotonic() > end:
-            return done
-    raise AssertionError("there is always another one")
-
-
-def _mutate_streams(seconds: float) -> int:
-    end = time.monotonic() + seconds
-    done = 0
-    for seed in count(1000):
-        for peer, stream, cuts in Mutator(seed):
-            check_and_tell(peer, stream, cuts)
-            done += 1
-            if done % 10_000 == 0:
-                break
-        if time.monotonic() > end:
-            break
-    return done
 
 
 def main() -> int:
-    seconds = float(os.environ.get("FUZZ_SECONDS", "60"))
     harnesses = sys.argv[1:] or list(HARNESSES)
-    if importlib.util.find_spec("atheris") is not None:
-        executions = int(os.environ.get("FUZZ_EXECUTIONS", "0"))
-        return run_atheris(harnesses, seconds, executions, os.environ.get("FUZZ_RECORD", ""))
-    print("atheris is not installed (it has wheels for Linux on x86-64): seeded mutations instead")
-    return run_mutations(harnesses, seconds)
+    record = os.environ.get("FUZZ_RECORD", "")
+    if record:
+        return run(harnesses, Path(record))
+    with tempfile.TemporaryDirectory() as directory:
+        return run(harnesses, Path(directory))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,15 @@ ADVISORY = {
 SERVICES: list[dict[str, Any]] = [
     {"type": "io.nats.micro.v1.ping_response", "name": "s", "id": "1", "version": "1.0.0"},
     {
+        "type": "io.nats.micro.v1.info_response",
+        "name": "s",
+        "id": "1",
+        "version": "1.0.0",
+        "description": "d",
+        "metadata": {"a": "b"},
+        "endpoints": [{"name": "e", "subject": "e", "queue_group": "q", "metadata": {}}],
+    },
+    {
         "type": "io.nats.micro.v1.stats_response",
         "name": "s",
         "id": "1",

@@ -12,7 +12,7 @@ from tests.fuzz.answers import CHECKS
 from tests.fuzz.mutate import Inputs, Mutator
 from tests.fuzz.oracle import check_and_tell, check_input
 from tests.fuzz.samples import samples
-from tests.fuzz.unguided import HARNESSES, LENGTH, Chains
+from tests.fuzz.unguided import HARNESSES
 from tests.sim.test_mutants import Mutation
 from tests.wire.support import read
 
@@ -44,14 +44,6 @@ def test_the_mutations_are_worth_their_time():
     assert 0.3 < sum(result.error is not None for result in results) / len(results) < 0.8
     assert sum(bool(result.frames) for result in results) / len(results) > 0.6
     assert len({result.error[0] for result in results if result.error}) > 50
-
-
-def test_unguided_mutations_continue_until_the_next_input():
-    """A seed that is a multiple of LENGTH takes an input; others mutate the last result."""
-    chains = Chains([b"a", b"b"], lambda data, max_size: data + b"+%d" % max_size)
-    seeds = [1, 2, LENGTH, LENGTH + 1, 2 * LENGTH, 5 * LENGTH]
-    results = [chains(b"ignored", 9, seed) for seed in seeds]
-    assert results == [b"a+9", b"a+9+9", b"b+9", b"b+9+9", b"a+9", b"b+9"]
 
 
 @pytest.mark.rule("D-WIRE-16", "D-WIRE-17")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.progress import Progress
 from tests.sim.modes import MODES, NEW_MODES
-from tests.sim.runs import Failure, attempt, minimize, search
+from tests.sim.runs import CHUNK, attempt, minimize, search
 
 STEP = 1000
 
@@ -57,9 +57,10 @@ def resume(modes: list[str], count: int, jobs: int, progress: Progress) -> int:
 def run_many(modes: list[str], first: int, count: int, jobs: int) -> int:
     failed = 0
     for mode, seconds, failures in search(modes, first, count, jobs):
-        print(f"{mode}: {count} seeds in {seconds:.1f} s", flush=True)
-        for found in failures:
-            show(found)
+        done = f"{count} seeds"
+        if failures:
+            done = f"{len(failures)} failed, the first of each {min(CHUNK, count)} seeds,"
+        print(f"{mode}: {done} in {seconds:.1f} s", *failures, sep="\n", flush=True)
         failed += len(failures)
     return 1 if failed else 0
 
@@ -69,15 +70,11 @@ def run_one(mode: str, seed: int, verbose: bool, skip: tuple[int, ...]) -> int:
     if found is None:
         print(f"{mode}: seed {seed} holds")
         return 0
-    show(found if skip or verbose else minimize(found))
+    if verbose:
+        print(found._replace(trace=()))  # it was printed on the way
+    else:
+        print(found if skip else minimize(found))
     return 1
-
-
-def show(found: Failure) -> None:
-    """Print a failure with its trace."""
-    print(found)
-    for line in found.trace:
-        print("  " + line)
 
 
 if __name__ == "__main__":

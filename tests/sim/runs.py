@@ -46,7 +46,8 @@ class Failure(NamedTuple):
         return f"python -m tests.sim --mode {self.mode} --seed {self.seed}{skip} -v"
 
     def __str__(self) -> str:
-        return f"{self.mode}, seed {self.seed}: {self.text}\n  {self.replay}"
+        lines = (f"{self.mode}, seed {self.seed}: {self.text}", self.replay, *self.trace)
+        return "\n  ".join(lines)
 
 
 def make(mode: str, seed: int, verbose: bool, skip: tuple[int, ...]) -> World:
@@ -86,7 +87,7 @@ def uncollected() -> Iterator[None]:
 
 
 def failure(mode: str, seed: int) -> str:
-    """Return the violated invariant and how to replay it; "" if there is none."""
+    """Return the violated invariant, how to replay it and the trace; "" if there is none."""
     found = attempt(mode, seed)
     return "" if found is None else str(minimize(found))
 
@@ -118,7 +119,10 @@ def _search(mode: str, first: int, count: int) -> tuple[str, float, Failure | No
 def search(
     modes: list[str], first: int, count: int, jobs: int = 0
 ) -> Iterator[tuple[str, float, list[Failure]]]:
-    """Run seeds of all modes on all cores; yield each mode with its CPU time when it is done."""
+    """Run seeds of all modes on all cores; yield each mode with its CPU time when it is done.
+
+    A failure ends its chunk of seeds.
+    """
     size = min(CHUNK, max(1, count))
     chunks = [
         (mode, seed, min(size, first + count - seed))

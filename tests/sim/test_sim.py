@@ -20,21 +20,25 @@ OLD_SEEDS = 200
 @pytest.mark.parametrize("mode", NEW_MODES)
 def test_seeds(mode, first):
     for seed in range(first, first + STEP):
-        found = failure(mode, seed)
-        assert not found, found
+        run_seed(mode, seed)
+
+
+def run_seed(mode, seed):
+    """Fail with the trace, if an invariant is violated."""
+    found = failure(mode, seed)
+    if found:
+        pytest.fail(found, pytrace=False)
 
 
 @pytest.mark.parametrize("mode", OLD_MODES)
 def test_seeds_with_older_servers(mode):
     for seed in range(OLD_SEEDS):
-        found = failure(mode, seed)
-        assert not found, found
+        run_seed(mode, seed)
 
 
 @pytest.mark.parametrize(("mode", "seed"), kept_seeds())
 def test_kept_seeds(mode, seed):
-    found = failure(mode, seed)
-    assert not found, found
+    run_seed(mode, seed)
 
 
 def record(sent, observe, host, data):
@@ -76,12 +80,17 @@ def needs_smaller(found):
 
 
 def test_a_failure_says_how_to_replay_it(broken, monkeypatch, capsys):
-    assert "I99" in failure("consume", broken)
+    found = failure("consume", broken)
+    with pytest.raises(pytest.fail.Exception) as failed:
+        run_seed("consume", broken)
+    assert str(failed.value) == found
     monkeypatch.setattr("sys.argv", ["sim", "--mode", "consume", "--seed", str(broken)])
     assert main() == 1
     printed = capsys.readouterr().out
-    assert f"python -m tests.sim --mode consume --seed {broken} --skip " in printed
-    assert "Violation: I99: so it goes" in printed
+    assert printed.strip() == found
+    assert f"python -m tests.sim --mode consume --seed {broken} --skip " in found
+    assert "Violation: I99: so it goes" in found
+    assert [line for line in found.splitlines() if line.endswith(" fault: hole")]
 
 
 def test_a_failure_is_shown_with_the_faults_that_it_needs(broken):
@@ -147,7 +156,9 @@ def test_a_failure_is_not_recorded(broken, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("sys.argv", ["sim", *arguments])
     assert main() == 1
     assert not path.exists()
-    assert "I99" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "I99" in printed
+    assert f"consume: 1 failed, the first of each {broken + 1} seeds, in " in printed
 
 
 def test_many_seeds_run_in_processes(monkeypatch, capsys):

@@ -141,6 +141,8 @@ class World(world.World):
         self.finally_check()
 
     def on_sent(self, host: Host, data: bytes) -> None:
+        if self.verbose:
+            self.note(f"> {data!r}")
         self.sent(data)
 
     def on_received(self, host: Host, data: bytes, whole: bool) -> None:

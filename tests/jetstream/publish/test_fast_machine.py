@@ -18,7 +18,6 @@ from jetstream.publish.fast_machine import (
     END,
     ENDING,
     FAILING,
-    MOST_LOSSES,
     NEW,
     OPEN,
     OVER,
@@ -175,6 +174,7 @@ def test_a_failing_batch_sends_no_more_messages():
     assert not batch.answer(3, APPEND, wrong(STALE, 3))
     assert (machine.state, machine.limit, machine.failure) == (FAILING, 0, None)
     batch.answer(2, APPEND, ack(2))  # acknowledgments of stored messages still arrive
+    assert machine.pending() == 1
     assert (machine.state, machine.limit, machine.stored) == (FAILING, 0, 2)
     batch.answer(3, APPEND, wrong(10054, 3))  # the first error counts
     assert batch.answer(3, APPEND, final(2))
@@ -231,11 +231,11 @@ def test_losses_are_reported_once(answers, losses):
 @pytest.mark.rule("FAST-6")
 def test_all_losses_are_counted_but_only_the_last_are_kept():
     batch = Batch(4, gaps=True)
-    batch.machine.sent = 3 * MOST_LOSSES
-    for number in range(1, MOST_LOSSES + 6):
+    batch.machine.sent = 3000
+    for number in range(1, 1006):
         batch.answer(number, APPEND, wrong(10054, number))
-    assert batch.machine.lost == MOST_LOSSES + 5
-    assert [batch.machine.losses[0].first, len(batch.machine.losses)] == [6, MOST_LOSSES]
+    assert batch.machine.lost == 1005
+    assert [batch.machine.losses[0].first, len(batch.machine.losses)] == [6, 1000]
 
 
 @pytest.mark.rule("FAST-3", "FAST-6")
@@ -395,3 +395,12 @@ def test_answers_with_invalid_subjects():
         batch.machine.receive(Msg(INBOX + b"." + tail, 1, b"", data, None), 0.0)
     assert batch.machine.stored == 2
     assert batch.machine.state == OPEN
+
+
+@pytest.mark.rule("D-FAST-16", "FAST-7")
+def test_an_error_with_an_invalid_subject():
+    """It is not about the first message, which would end the batch at once."""
+    batch = Batch(3)
+    batch.machine.receive(Msg(INBOX + b".x", 1, b"", json.dumps(LARGE).encode(), None), 0.0)
+    assert batch.machine.state == FAILING
+    assert batch.orders() == ["3.4"]

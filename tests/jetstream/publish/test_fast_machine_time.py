@@ -283,6 +283,19 @@ def test_an_idle_batch_is_kept_alive():
 
 
 @pytest.mark.rule("FAST-9")
+@pytest.mark.parametrize(
+    ("now", "pings"), [(4.0, []), (5.0, []), (5.25, ["1.4"])], ids=["in time", "late", "too late"]
+)
+def test_a_batch_is_not_idle_when_a_message_was_sent(now, pings):
+    """Nothing was sent at the last check, so the first message keeps the batch alive until 8.0."""
+    batch = Batch(1, flow=100)
+    machine = batch.machine
+    assert machine.deadline == 4.0
+    assert not machine.handle_timer(now)
+    assert (batch.orders(), machine.deadline) == (pings, now + 4.0)
+
+
+@pytest.mark.rule("FAST-9")
 def test_acknowledgments_do_not_delay_the_ping_of_an_idle_batch():
     """They may close and open the window, but only messages keep a batch alive."""
     batch = Batch(4, flow=3, max_acks=2)
@@ -340,9 +353,11 @@ def test_before_it_begins_it_waits_for_a_connection():
 def test_the_first_message_is_lost_with_the_connection():
     batch = Batch()
     batch.send(START)
+    assert woken(batch.machine) == [batch.machine]  # by the first connection
+    batch.machine.effects.clear()
     batch.machine.disconnected(1.0)
     assert batch.outcome == (0, 1, True, None)
-    assert woken(batch.machine)[-1] is batch.machine
+    assert woken(batch.machine) == [batch.machine]
     batch.machine.connected(2.0)
     assert (batch.orders(), batch.machine.deadline) == ([], None)
 

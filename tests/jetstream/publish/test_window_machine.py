@@ -279,7 +279,7 @@ def test_each_publish_has_a_reply_of_its_own():
 
 @pytest.mark.rule("D-PUB-12")
 def test_submit_returns_whether_to_arm_the_timer():
-    machine = AckWindow(INBOX, 10, 5.0, 2)
+    machine = AckWindow(INBOX, 10, 5.0, 2, 0.0)
 
     def submit(now, sent=True):
         return machine.submit(Publication(NoPort(), b"s", b"", None), now, sent)
@@ -336,6 +336,17 @@ def test_publishes_of_another_window_are_adopted():
     assert replies(machine) == ["_INBOX.p.1", "_INBOX.p.other0"]
     assert others[2].ack == PubAck(stream="S", seq=7)
     assert isinstance(others[1].error, PublishInDoubt)
+
+
+@pytest.mark.rule("D-PUB-13")
+def test_publishes_are_numbered_in_their_order():
+    machine, made = window(None, None)
+    later = Publication(NoPort(), b"s", b"x", None)
+    assert later.number == 0
+    machine.adopt(later, b"_INBOX.p.other", 5.0)
+    machine.submit(Publication(NoPort(), b"s", b"x", None), 0.0)
+    assert [each.number for each in [*made, later]] == [1, 2, 3]
+    assert machine.open[b"3"].number == 4
 
 
 @pytest.mark.rule("D-PUB-13")
@@ -416,7 +427,7 @@ def test_result_waits_for_the_answer():
             assert waitable is publication
             machine.receive(answer(1), 0.1)
 
-    machine = AckWindow(INBOX, 10, 5.0, 2)
+    machine = AckWindow(INBOX, 10, 5.0, 2, 0.0)
     publication = Publication(Port(), b"s", b"", None)
     machine.submit(publication, 0.0)
     assert run_sync(publication.result()) == PubAck(stream="S", seq=7)
@@ -469,7 +480,7 @@ def test_the_end_settles_everything(error, text):
 
 @pytest.mark.rule("D-PUB-17")
 def test_nothing_grows():
-    machine = AckWindow(INBOX, 10, 5.0, 2)
+    machine = AckWindow(INBOX, 10, 5.0, 2, 0.0)
     for number in range(1, 1001):
         machine.submit(Publication(NoPort(), b"s", b"", None), float(number))
         machine.receive(no_responders(number) if number % 3 else answer(number), float(number))
