@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from natsproto import HeaderError, Headers, Msg, Parser, Pub
-from natsproto.wire.headers import read_status
+from natsproto.wire.headers import _decode, read_status
 from natsproto.wire.parser import MAX_HEADERS, MAX_JSON_LINE
 from tests.wire.support import pieces, read
 
@@ -49,14 +49,24 @@ def check_message(message: Msg | Pub) -> None:
 
 
 def check_block(block: bytes) -> None:
-    """Check that a block yields headers or HeaderError, and that headers round-trip."""
+    """Check that a block yields its headers or HeaderError, and that headers round-trip."""
     code, description = read_status(block)
     assert 0 <= code <= 999
     assert isinstance(description, str)
     try:
+        pairs = _decode(block)
+    except HeaderError:
+        pairs = []
+    try:
         headers = Headers.decode(block)
     except HeaderError:
+        assert not pairs
         return
+    # The block may have been recognized by its names, instead of being decoded.
+    for name, _ in pairs:
+        value = next(value for key, value in pairs if key == name)
+        assert headers.get(name) == headers[name] == value
+    assert headers.items() == pairs
     assert Headers.decode(headers.encode()) == headers
 
 
