@@ -312,9 +312,9 @@ class Client:
     ) -> Subscription:
         """Subscribe to a subject. With a queue, each message goes to one of its members.
 
-        The subscription keeps at most `max_msgs` messages and `max_bytes` bytes until they are
-        taken (0: the client's defaults). Messages that do not fit are dropped, counted in
-        `dropped`, and reported by a SlowConsumer event.
+        The subscription keeps at most `max_msgs` messages and `max_bytes` bytes, control lines
+        included, until they are taken (0: the client's defaults). Messages that do not fit are
+        dropped, counted in `dropped`, and reported by a SlowConsumer event.
         """
         ...
 

@@ -109,9 +109,9 @@ class TrioPort(Driver):
         self._corked = False  # data was sent, and nothing was received since then
         self._uncorking = False  # the writer will send the rest
         #: How many tasks wait.
-        self.waiting = 0
+        self.waiting: int = 0
         #: How many times in a row only one did.
-        self.lone = 0
+        self.lone: int = 0
         self._fires_at = math.inf
         self._earlier = trio.Event()  # the timer was moved forward
         self._timer = trio.CancelScope(shield=True)
