@@ -242,7 +242,8 @@ class TransportStream:
         """Wake the borrower, if it still waits for data."""
         if self._borrower:
             self._borrower = False
-            # For this trio is told that the socket will be closed; `_send_rest` knows better.
+            # The only call of trio that wakes another task's wait_readable. It wakes a task in
+            # wait_writable too, as if the socket were being closed: `_send_rest` waits again.
             trio.lowlevel.notify_closing(self._sock)
 
     async def _start_tls(self) -> None:
