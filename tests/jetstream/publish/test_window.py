@@ -60,7 +60,7 @@ def test_results_one_by_one():
 
 
 @pytest.mark.rule("D-PUB-11")
-def test_a_full_window_waits_for_half_of_it():
+def test_a_full_window_waits_for_a_quarter_of_it():
     stage = Stage(*[ack(n) for n in range(1, 12)])
     window = make(stage, max_pending=10)
     for _ in range(10):

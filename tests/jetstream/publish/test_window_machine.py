@@ -362,14 +362,15 @@ def test_without_a_connection_publishes_are_kept():
 
 ROOM = [
     # max_pending, in flight, answered at a time, whether waiting callers wake up
-    (10, 10, [1] * 10, [False] * 4 + [True] + [False] * 5),
-    (10, 10, [3, 3, 3], [False, True, False]),
+    (10, 10, [1] * 10, [False, True] + [False] * 8),
+    (10, 10, [3, 3, 3], [True, False, False]),
     (10, 10, [10], [True]),
-    (10, 5, [1] * 5, [False] * 5),
-    (10, 6, [1] * 6, [True] + [False] * 5),
+    (10, 8, [1] * 8, [False] * 8),
+    (10, 9, [1] * 9, [True] + [False] * 8),
     (1, 1, [1], [True]),
     (2, 2, [1, 1], [True, False]),
-    (3, 3, [1, 1, 1], [False, True, False]),
+    (3, 3, [1, 1, 1], [True, False, False]),
+    (8, 8, [1] * 8, [False, True] + [False] * 6),
 ]
 
 
