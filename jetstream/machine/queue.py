@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
 
 MAX_EVENTS = 256  # D-CONSUME-19
+# False in builds for devices, where memory is worth more than time (embedded/strip.py).
+HAS_MEMORY: bool = True
 
 
 class MessageQueue:
@@ -17,15 +19,35 @@ class MessageQueue:
 
     It has two lists instead of a deque, which needs a fixed length on MicroPython: messages are
     appended to `fresh`. When `batch` is empty, `pop` moves them there in reverse order, so that
-    `batch.pop()` returns the oldest. Both stay the same objects, so that a machine can refer to
-    them directly.
+    `batch.pop()` returns the oldest. All lists stay the same objects, so that a machine can refer
+    to them directly.
+
+    `ready` are older messages, which a machine has lent to the API. `put_back` comes before
+    anything else, except for `lend`, while there are any.
     """
 
-    __slots__ = ("batch", "fresh")
+    __slots__ = ("batch", "fresh", "ready")
 
     def __init__(self) -> None:
         self.batch: list[Msg] = []
         self.fresh: list[Msg] = []
+        self.ready: list[Msg] = []
+
+    if HAS_MEMORY:
+
+        def lend(self, most: int) -> list[Msg]:
+            """Move up to `most` messages of `batch` to `ready`, and return them."""
+            batch = self.batch
+            rest = max(0, len(batch) - most)
+            lent = batch[rest:]
+            self.ready += lent
+            batch[rest:] = []
+            return lent
+
+        def put_back(self) -> None:
+            """Move the messages in `ready` back."""
+            self.batch += self.ready
+            self.ready.clear()
 
     def pop(self) -> Msg:
         """Remove and return the oldest message; there must be one."""

@@ -146,7 +146,7 @@ class Consume(Receiver):
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
-        self.ready: list[Msg] = []
+        self.ready: list[Msg] = self._queue.ready
         limit = max_bytes or max_messages
         self.ledger: Ledger = Ledger()
         self.refill: Refill = Refill(
@@ -203,10 +203,7 @@ class Consume(Receiver):
         refill.spare -= 1
         self._taken += 1
         if HAS_MEMORY and most > 1 and batch:
-            count = min(most - 1, refill.spare, len(batch))
-            rest = len(batch) - count
-            self.ready += batch[rest:]
-            batch[rest:] = []
+            count = len(self._queue.lend(min(most - 1, refill.spare)))
             refill.spare -= count
             self._taken += count
         return msg
@@ -215,12 +212,11 @@ class Consume(Receiver):
 
         def _put_back(self) -> None:
             """Put the messages in `ready` back."""
-            ready = self.ready
-            if ready:
-                self._batch += ready
-                self.refill.spare += len(ready)
-                self._taken -= len(ready)
-                ready.clear()
+            count = len(self.ready)
+            if count:
+                self.refill.spare += count
+                self._taken -= count
+                self._queue.put_back()
 
     def peek(self, most: int) -> list[Msg]:
         """Return up to `most` messages, oldest first, that `poll` would return now."""

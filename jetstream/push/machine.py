@@ -52,6 +52,8 @@ IDLE = 100
 LAST = b"\r\nNats-Last-Consumer: "
 STALLED = b"\r\nNats-Consumer-Stalled: "
 _LONGEST_SUBJECT = 2048
+# False in builds for devices, where memory is worth more than time (embedded/strip.py).
+HAS_MEMORY: bool = True
 
 
 class Push(Receiver):
@@ -61,6 +63,7 @@ class Push(Receiver):
     and `max_bytes` limit the queue; None: the default, 0: no limit. With flow control the server
     has its own limit, so by default messages are then not counted. `name` is that of the consumer
     and its stream, for the log. `stopped` means that no more messages are queued for the user.
+    `ready` is as in Consume: messages that the API may take by itself.
     """
 
     #: There is no `stop_after`.
@@ -94,8 +97,7 @@ class Push(Receiver):
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
-        #: Like that of Consume, but always empty: messages are counted one by one.
-        self.ready: list[Msg] = []
+        self.ready: list[Msg] = self._queue.ready
         self._online = False
         self._heard = 0.0
         self._extra = 0.0  # how much later than usual the next alarm is
@@ -114,10 +116,12 @@ class Push(Receiver):
     # Calls of the API
 
     def pending(self) -> int:
-        return len(self._batch) + len(self._fresh)
+        return len(self.ready) + len(self._batch) + len(self._fresh)
 
     def pop(self, now: float) -> Msg:
         """Remove and return the oldest message; there must be one. May emit an answer."""
+        if HAS_MEMORY and self.ready:
+            self._put_back()
         msg = self._queue.pop()
         self._bytes -= msg.size
         self._taken += 1
@@ -126,21 +130,40 @@ class Push(Receiver):
         return msg
 
     def poll(self, most: int = 1) -> Msg | None:
-        """Remove and return the oldest message if that emits nothing; otherwise None: use `pop`."""
+        """Remove and return the oldest message if that emits nothing; otherwise None: use `pop`.
+
+        Up to `most` - 1 others are then in `ready`: such a message takes half of the time.
+        """
+        if HAS_MEMORY and self.ready:
+            return self.ready.pop()
         if not self._batch or self._requests or self.ended:
             return None
         msg = self._batch.pop()
         self._bytes -= msg.size
         self._taken += 1
+        if HAS_MEMORY and most > 1:
+            lent = self._queue.lend(most - 1)
+            self._bytes -= _size(lent)
+            self._taken += len(lent)
         return msg
+
+    if HAS_MEMORY:
+
+        def _put_back(self) -> None:
+            """Put the messages in `ready` back."""
+            self._bytes += _size(self.ready)
+            self._taken -= len(self.ready)
+            self._queue.put_back()
 
     def peek(self, most: int) -> list[Msg]:
         """Return up to `most` messages, oldest first, that `poll` would return now."""
+        if HAS_MEMORY and self.ready:
+            self._put_back()
         return [] if self._requests or self.ended else self._queue.peek(most)
 
     def take(self, count: int) -> None:
         """Remove so many of the messages that `peek` has returned."""
-        self._bytes -= sum([msg.size for msg in self._queue.peek(count)])
+        self._bytes -= _size(self._queue.peek(count))
         self._queue.take(count)
         self._taken += count
 
@@ -151,6 +174,8 @@ class Push(Receiver):
 
     def stop(self) -> list[Msg]:
         """End the subscription, and return the messages that were not taken."""
+        if HAS_MEMORY and self.ready:
+            self._put_back()
         self._bytes = 0
         self._requests = []
         rest = self._queue.clear()
@@ -165,6 +190,8 @@ class Push(Receiver):
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
         """Return the current state."""
+        if HAS_MEMORY and self.ready:
+            self._put_back()
         made = ConsumerSnapshot(self._name)
         made.online = self._online
         made.stopped = self.stopped or self.draining
@@ -210,6 +237,8 @@ class Push(Receiver):
         self._set_deadline()
 
     def end(self, error: NatsError | None = None) -> bool:
+        if HAS_MEMORY and self.ready:
+            self._put_back()  # the last message must be taken with `pop`: a drain may wait for it
         self.policy.close()
         self._collect_effects()
         new = super().end(error)
@@ -217,6 +246,8 @@ class Push(Receiver):
         return new
 
     def receive(self, msg: Msg, now: float) -> bool:
+        if HAS_MEMORY and self.ready:
+            self._put_back()
         size = self._bytes + msg.size
         full = 0 < self._max_messages <= self.pending() or 0 < self._max_bytes < size
         before = self.events.total
@@ -230,7 +261,9 @@ class Push(Receiver):
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
         # A message without headers is not a status. 0.6 us a message, not 1.8.
-        size = self._bytes + sum([msg.size for msg in msgs])
+        if HAS_MEMORY and self.ready:
+            self._put_back()
+        size = self._bytes + _size(msgs)
         count = self.pending()
         full = 0 < self._max_messages < count + len(msgs) or 0 < self._max_bytes < size
         before = self.events.total
@@ -421,6 +454,10 @@ class Push(Receiver):
             self._answered_at = now
             if not self.ended:
                 self.emit(self._answered, b"", b"")
+
+
+def _size(msgs: list[Msg]) -> int:
+    return sum([msg.size for msg in msgs])
 
 
 def header_value(block: bytes, name: bytes) -> bytes:

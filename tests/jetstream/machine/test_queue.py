@@ -33,6 +33,17 @@ def test_several_messages_are_taken_at_once():
     assert (queue.peek(1), queue.messages()) == ([], [])
 
 
+def test_messages_are_lent():
+    queue = MessageQueue()
+    ready = queue.ready
+    queue.fresh.extend(range(6))
+    assert (queue.lend(3), queue.pop()) == ([], 0)
+    assert (queue.lend(2), queue.ready, queue.messages()) == ([2, 1], [2, 1], [3, 4, 5])
+    queue.put_back()
+    assert (queue.ready, queue.messages()) == ([], [1, 2, 3, 4, 5])
+    assert (queue.lend(9), queue.messages(), queue.ready is ready) == ([5, 4, 3, 2, 1], [], True)
+
+
 @pytest.mark.rule("D-CONSUME-19")
 def test_the_newest_events_are_kept():
     log = EventLog()

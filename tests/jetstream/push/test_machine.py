@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from jetstream.errors import (
@@ -262,6 +264,93 @@ def test_take_several():
     machine.pop(1.0)
     machine.end()
     assert (machine.peek(9), machine.pending()) == ([], 1)
+
+
+@pytest.mark.rule("PUSH-7")
+def test_poll_several():
+    machine = pushing()
+    machine.receive_all(M[1:9], 1.0)
+    machine.pop(1.0)
+    assert (machine.poll(3), machine.ready, machine.pending()) == (M[2], [M[4], M[3]], 6)
+    assert (machine._bytes, machine._taken) == (4, 4)
+    assert (machine.poll(), machine.ready.pop(), machine.ready) == (M[3], M[4], [])
+    assert (machine.poll(99), machine.ready, machine.pending()) == (M[5], M[8:5:-1], 3)
+    assert (machine._bytes, machine._taken) == (0, 8)
+
+
+def readied(**options):
+    """Return a machine with a message of eight taken and three in `ready`, and the other seven."""
+    machine = pushing(**options)
+    machine.receive_all(M[1:9], 1.0)
+    machine.pop(1.0)
+    assert machine.poll(4) is M[2]
+    assert (len(machine.ready), machine._bytes, machine._taken) == (3, 3, 5)
+    return machine, M[3:9]
+
+
+@pytest.mark.rule("PUSH-7")
+def test_messages_are_put_back():
+    machine, rest = readied()
+    assert (machine.snapshot(1.0).received, machine.snapshot(1.0).pending_bytes) == (8, 6)
+    assert (machine.ready, machine._taken) == ([], 2)
+    machine, rest = readied()
+    assert (machine.peek(9), machine.ready) == (rest, [])
+    machine, rest = readied()
+    assert [machine.pop(2.0) for _ in range(6)] == rest
+    assert (machine._bytes, machine._taken) == (0, 8)
+    machine, rest = readied()
+    assert (machine.stop(), machine.pending(), machine.ready) == (rest, 0, [])
+    machine, rest = readied()
+    machine.end()
+    assert (machine.ready, machine.poll(9), machine.pending()) == ([], None, 6)
+    machine, rest = readied()
+    machine.receive(flow(A), 2.0)
+    assert (machine.ready, machine.poll(9), answers(machine)) == ([], None, [])
+    assert [machine.pop(2.0) for _ in range(6)] == rest
+    assert answers(machine) == [A]
+
+
+@pytest.mark.rule("PUSH-7")
+@pytest.mark.parametrize(("max_messages", "max_bytes"), [(7, 0), (0, 7)])
+@pytest.mark.parametrize("together", [True, False])
+def test_ready_messages_count_as_pending(max_messages, max_bytes, together):
+    machine, _ = readied()
+    machine._max_messages = max_messages
+    machine._max_bytes = max_bytes
+    news = M[9:11]
+    if together:
+        assert machine.receive_all(news, 2.0) is False
+    else:
+        assert [machine.receive(msg, 2.0) for msg in news] == [False, False]
+    assert (machine.dropped, machine.pending()) == (1, 7)  # there was room for one of them
+
+
+@pytest.mark.rule("PUSH-7", "PUSH-10")
+@pytest.mark.parametrize("seed", range(50))
+def test_shortcuts_give_the_same_result(seed):
+    """Several messages at once cause the same answers and events as single messages."""
+    rng = random.Random(seed)
+    limits = {"max_messages": rng.choice([0, 9]), "max_bytes": rng.choice([0, 9])}
+    one, other = pushing(**limits), pushing(**limits)
+    number = 0
+    for step in range(40):
+        now = 1.0 + step / 10
+        news = []
+        for _ in range(rng.randint(0, 8)):
+            number += 1 if rng.random() < 0.98 else 2
+            news.append(message(number))
+        woken = [one.receive(msg, now) for msg in news]
+        if news:
+            assert other.receive_all(news, now) is any(woken)
+        if rng.random() < 0.2:
+            request = flow("%s%d" % (A, step))
+            assert one.receive(request, now) is other.receive(request, now)
+        for _ in range(rng.randint(0, one.pending())):
+            msg = other.ready.pop() if other.ready else other.poll(rng.choice([1, 3, 30]))
+            assert (msg or other.pop(now)) is one.pop(now)
+        assert answers(one) == answers(other)
+        assert (one.pending(), one.dropped) == (other.pending(), other.dropped)
+        assert event_names(one) == event_names(other)
 
 
 # fmt: off
