@@ -21,8 +21,8 @@ help:  ## Show this list
 
 # Most of the time is spent waiting for servers, so run several parts in parallel; each prints its output when it ends.
 test: $(READY)  ## Run every check that must pass before a merge
-	$(MAKE) --no-print-directory --jobs 5 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
-		lint real spark oldest types cover pure rules
+	$(MAKE) --no-print-directory --jobs 6 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
+		lint real spark fuzz-minute oldest types cover pure rules
 	$(MAKE) --no-print-directory timed
 
 lint: $(READY)  ## Check style, formatting and the import law
@@ -82,6 +82,9 @@ compat: $(READY)  ## Run the suites of nats-py, FastStream and taskiq-nats on th
 	$(PY) -m tests.compat.run --baseline --peers $(PEERS)
 
 FUZZ_SECONDS ?= 60
+fuzz-minute: $(READY)  ## Fuzz with each harness for FUZZ_SECONDS (60) in the time that other checks leave
+	FUZZ_GUIDED=0 FUZZ_SECONDS=$(FUZZ_SECONDS) $(CALM) -m tests.fuzz.run
+
 FUZZ ?=
 fuzz: $(READY)  ## Fuzz with each harness, or those in FUZZ, for FUZZ_SECONDS (60), with atheris where a wheel is available
 	-$(PIP) --only-binary atheris --group fuzz

@@ -133,3 +133,13 @@ def test_runs_add_up(tmp_path, monkeypatch, capsys):
     counts = json.loads((tmp_path / "executed.json").read_text())["counts"]
     assert counts == {"headers": 3_000, "ack": 3_000}
     assert "ack: 3,000 executions, nothing found" in capsys.readouterr().out
+
+
+def test_a_run_without_guidance(tmp_path, monkeypatch, capsys):
+    """It does not depend on atheris, which takes a process that has to wait for one that hangs."""
+    monkeypatch.setattr(run, "SMALL_STEP", 500)
+    monkeypatch.delattr(run.Fuzzer, "guide")
+    monkeypatch.setenv("FUZZ_GUIDED", "0")
+    monkeypatch.setenv("FUZZ_SECONDS", "0.001")
+    assert run.run(["headers", "ack"], tmp_path) == 0
+    assert "ack: 500 executions, nothing found" in capsys.readouterr().out
