@@ -202,7 +202,7 @@ class Consume(Receiver):
         msg = batch.pop() if batch else fresh.pop() if alone else self._queue.pop()
         refill.spare -= 1
         self._taken += 1
-        if HAS_MEMORY and most > 1 and batch:
+        if HAS_MEMORY and most > 1:
             count = len(self._queue.lend(min(most - 1, refill.spare)))
             refill.spare -= count
             self._taken += count

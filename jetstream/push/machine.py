@@ -120,7 +120,7 @@ class Push(Receiver):
 
     def pop(self, now: float) -> Msg:
         """Remove and return the oldest message; there must be one. May emit an answer."""
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()
         msg = self._queue.pop()
         self._bytes -= msg.size
@@ -141,7 +141,7 @@ class Push(Receiver):
         msg = self._batch.pop()
         self._bytes -= msg.size
         self._taken += 1
-        if HAS_MEMORY and most > 1:
+        if HAS_MEMORY:
             lent = self._queue.lend(most - 1)
             self._bytes -= _size(lent)
             self._taken += len(lent)
@@ -151,13 +151,15 @@ class Push(Receiver):
 
         def _put_back(self) -> None:
             """Put the messages in `ready` back."""
-            self._bytes += _size(self.ready)
-            self._taken -= len(self.ready)
-            self._queue.put_back()
+            ready = self.ready
+            if ready:
+                self._bytes += _size(ready)
+                self._taken -= len(ready)
+                self._queue.put_back()
 
     def peek(self, most: int) -> list[Msg]:
         """Return up to `most` messages, oldest first, that `poll` would return now."""
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()
         return [] if self._requests or self.ended else self._queue.peek(most)
 
@@ -174,7 +176,7 @@ class Push(Receiver):
 
     def stop(self) -> list[Msg]:
         """End the subscription, and return the messages that were not taken."""
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()
         self._bytes = 0
         self._requests = []
@@ -190,7 +192,7 @@ class Push(Receiver):
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
         """Return the current state."""
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()
         made = ConsumerSnapshot(self._name)
         made.online = self._online
@@ -237,7 +239,7 @@ class Push(Receiver):
         self._set_deadline()
 
     def end(self, error: NatsError | None = None) -> bool:
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()  # the last message must be taken with `pop`: a drain may wait for it
         self.policy.close()
         self._collect_effects()
@@ -246,7 +248,7 @@ class Push(Receiver):
         return new
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()
         size = self._bytes + msg.size
         full = 0 < self._max_messages <= self.pending() or 0 < self._max_bytes < size
@@ -261,7 +263,7 @@ class Push(Receiver):
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
         # A message without headers is not a status. 0.6 us a message, not 1.8.
-        if HAS_MEMORY and self.ready:
+        if HAS_MEMORY:
             self._put_back()
         size = self._bytes + _size(msgs)
         count = self.pending()

@@ -351,6 +351,11 @@ def test_poll_several():
     assert (machine.poll(9), machine.pop(1.0), batches(machine)) == (None, msgs[6], [6])
     machine.pop(1.0)
     assert (machine.poll(9), machine.ready, machine._taken) == (msgs[8], [], 8)
+    machine = consuming(10, 2)
+    machine.receive_all(msgs[1:9], 1.0)
+    machine.pop(1.0)
+    assert (machine.poll(), machine.ready) == (msgs[2], [])
+    assert (machine.poll(2), machine.ready) == (msgs[3], [msgs[4]])
 
 
 def readied():
