@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 class JetStream:
     """JetStream of a client's account; `domain` or `prefix` select another one.
 
-    `timeout`, in seconds, is for each call of the API, and the default of publishes. For listings,
-    objects and other calls that take as long as their data, it is the longest silence: each
-    response begins another one.
+    `timeout`, in seconds, limits each call of the API, and is the default of publishes. Listings,
+    objects and other calls with as many responses as there is data may take longer: each response
+    restarts the timeout.
     """
 
     def __init__(

@@ -174,9 +174,9 @@ class KeyValue:
     def keys(self, filters: str | Sequence[str] = ...) -> list[str]:
         """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        Even if others write in the meantime, the list has every key that existed when the call
-        began
-        and still does.
+        Even if others write in the meantime, the list contains every key that existed when the call
+        began and that still exists.
+
         TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         ...

@@ -85,8 +85,8 @@ class KeyValue:
                 gets the key, and the last one returns the key that is stored
         values  one codec of values or several, such as AesGcmCodec(secret)
 
-        They replace those that this object has. All calls take and return decoded keys and values;
-        CodecError: a stored key or value cannot be decoded.
+        They replace any codecs that this object has. All calls take and return decoded keys and
+        values. CodecError: a stored key or value cannot be decoded.
         """
         coding = Coded(keys, values)  # KVCODEC-1
         return KeyValue(self._publisher, self._api, self._stream, coding)
@@ -125,9 +125,9 @@ class KeyValue:
     async def keys(self, filters: str | Sequence[str] = ALL_KEYS) -> list[str]:
         """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        Even if others write in the meantime, the list has every key that existed when the call
-        began
-        and still does.
+        Even if others write in the meantime, the list contains every key that existed when the call
+        began and that still exists.
+
         TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         found: set[str] = set()

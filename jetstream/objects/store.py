@@ -148,8 +148,8 @@ class ObjectStore:
         The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
         a few chunks are held in memory. A put that fails or is canceled leaves no chunks.
 
-        TimeoutExpired, PublishTimeout: no response within the timeout of this JetStream, of which
-        each response begins another one. Without a connection, it waits for the next one.
+        TimeoutExpired, PublishTimeout: no response arrived within the timeout of this JetStream;
+        each response restarts it. Without a connection, the call waits for the next one.
         """
         source = source_of(data, chunk_size or CHUNK)
         with self.lock:

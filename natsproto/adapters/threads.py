@@ -62,7 +62,7 @@ _PATIENCE = 0.005
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Client:
-    """Connect and return a client: use it in a `with` block, or `close` it in the end.
+    """Connect and return a client: use it in a `with` block, or `close` it at the end.
 
     The options are the keywords of natsproto.options.Options, which describes them, except that
     `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
