@@ -225,6 +225,16 @@ ADAPTER_FIXES = [
         "DID NOT RAISE NatsError",
     ),
     Fix(
+        "trio: two tasks read at once after a loan that ends while a read is interrupted",
+        "natsproto/adapters/_trio_stream.py",
+        (("self.lent = not self._borrowed", "self.lent = True"),),
+        (
+            "tests/adapters/test_trio_loan.py::"
+            "test_a_loan_that_ends_in_the_turn_in_which_a_read_is_interrupted",
+        ),
+        "Exceptions from Trio nursery",
+    ),
+    Fix(
         "asyncio: a client is used on another event loop, or after its own was closed",
         "natsproto/adapters/asyncio.py",
         (

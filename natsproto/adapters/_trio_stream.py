@@ -52,6 +52,7 @@ class TransportStream:
         self.lent = False  # no task reads: the next one that waits does
         self._lender: trio.lowlevel.Task | None = None  # the reader, while it waits for the socket
         self._borrower = False  # a task waits for data
+        self._borrowed = False  # the same, or it was interrupted and has not run since
         self._used = False  # a task has read since the reader last looked
         self._asked = False  # the reader wants the socket back from a task that waits for long
         self._over = False  # a task has seen the end of the transport
@@ -171,7 +172,7 @@ class TransportStream:
         self._used = True
         while self._used and not self._port.waiting:
             self._used = False
-            self.lent = True
+            self.lent = not self._borrowed  # or else it is lent when that task has run
             with trio.move_on_after(_LOAN):
                 await self._wait_for_socket()
                 return
@@ -203,7 +204,7 @@ class TransportStream:
     async def borrow(self, waiters: list[Callable[[], object]]) -> None:
         """Read in the task of a caller, until its waiter, which is on this list, is called."""
         self.lent = False
-        self._used = True
+        self._used = self._borrowed = True
         waiters.append(self._interrupt)
         self._port.waiting += 1
         try:
@@ -215,7 +216,7 @@ class TransportStream:
         except trio.ClosedResourceError:
             pass  # interrupted, or the transport was dropped
         finally:
-            self._borrower = False
+            self._borrower = self._borrowed = False
             if self._interrupt in waiters:
                 waiters.remove(self._interrupt)
                 self._port.waiting -= 1

@@ -11,7 +11,7 @@ import trio.testing
 
 from natsproto.adapters import _trio_stream
 from natsproto.adapters.trio import TrioPort, connect
-from natsproto.errors import ConnectionClosed, TimeoutExpired
+from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
 from natsproto.events import Disconnected
 
 
@@ -180,6 +180,32 @@ def test_a_task_that_waits_for_long_gives_the_socket_back(server):
             assert (await client.request("a", b"1", timeout=20)).data == b"1"
 
     run(main)
+
+
+def test_a_loan_that_ends_in_the_turn_in_which_a_read_is_interrupted(server):
+    """The next task that waits must not read until the interrupted one has returned."""
+    clock = trio.testing.MockClock()
+
+    async def main():
+        async with lent(server) as (client, stream, _):
+            for _ in range(20):  # the order of the tasks of a turn is random
+                sub = await client.subscribe("b")
+                await client.flush()
+                await lend(client)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(read, sub)
+                    while not stream._borrower:
+                        await trio.lowlevel.checkpoint()
+                    await sub.unsubscribe()
+                    clock.jump(_trio_stream._LOAN)
+                    await trio.lowlevel.checkpoint()
+                    assert (await client.request("a", b"1")).data == b"1"
+
+    async def read(sub):
+        with pytest.raises(InvalidState):
+            await sub.next()
+
+    trio.run(main, clock=clock)
 
 
 @pytest.mark.parametrize("waits", [False, True])
