@@ -140,7 +140,7 @@ class TransportStream:
             while not self._scope.cancel_called:
                 if self.hostname:
                     await self._start_tls()
-                if self._port.lone >= _LONE and not self._port.waiting and self._tls is None:
+                if self._lends:
                     await self._lend()
                 data = b"" if self._over else await self._receive()
                 # A read that succeeds in the turn in which it is canceled still returns data.
@@ -166,6 +166,14 @@ class TransportStream:
                 pass
             except OSError as error:
                 raise trio.BrokenResourceError from error
+
+    @property
+    def _lends(self) -> bool:
+        """Whether one task waited alone several times, and no handshake is under way."""
+        port = self._port
+        if port.lone < _LONE or port.waiting or self._tls is not None:
+            return False
+        return port.connection.online  # or else the server may ask for TLS, which this task starts
 
     async def _lend(self) -> None:
         """Leave reading to the task that waits, until it is asked back or not used anymore."""

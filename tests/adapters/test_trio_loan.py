@@ -205,7 +205,12 @@ def test_a_loan_that_ends_in_the_turn_in_which_a_read_is_interrupted(server):
         with pytest.raises(InvalidState):
             await sub.next()
 
-    trio.run(main, clock=clock)
+    try:
+        trio.run(main, clock=clock)
+    except BaseException as error:
+        while hasattr(error, "exceptions"):  # a group, whose traceback hides the error
+            error = error.exceptions[0]
+        raise error from None
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -227,6 +232,26 @@ def test_a_lost_connection_is_noticed(own_server, waits):
                 pass
             await client.flush(20)
             nursery.cancel_scope.cancel()
+
+    run(main)
+
+
+@pytest.mark.usefixtures("long_loans")
+@pytest.mark.parametrize("secure", [False, True])
+def test_the_socket_is_not_lent_during_a_handshake(server, tls_server, secure):
+    """Only the reader can secure it, and nothing else might read for a while."""
+    server, options = tls_server if secure else (server, {})
+
+    async def main():
+        async with connect(server.url, reconnect_wait=0.01, **options) as client:
+            for _ in range(_trio_stream._LONE):
+                await client.flush(20)
+            port = client.session.port
+            assert port.lone >= _trio_stream._LONE
+            await client.force_reconnect()
+            while client.stats.connects < 2:
+                assert port._stream is None or not port._stream.lent
+                await trio.sleep(0.001)
 
     run(main)
 
