@@ -225,6 +225,17 @@ ADAPTER_FIXES = [
         "DID NOT RAISE NatsError",
     ),
     Fix(
+        "threads: a caller that waits for a transport that was just closed gets a ValueError",
+        "natsproto/adapters/_sockets.py",
+        (("    if transport is not None and fd < 0:\n", "    if False:\n"),),
+        (
+            "tests/adapters/test_sockets.py::test_a_closed_transport_is_not_waited_for",
+            "tests/adapters/test_threads.py::"
+            "test_a_transport_that_another_thread_drops_before_its_reader_waits",
+        ),
+        "file descriptor cannot be a negative integer",
+    ),
+    Fix(
         "trio: two tasks read at once after a loan that ends while a read is interrupted",
         "natsproto/adapters/_trio_stream.py",
         (("self.lent = not self._borrowed", "self.lent = True"),),

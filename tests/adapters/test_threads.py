@@ -511,12 +511,12 @@ def test_a_handler_that_raises_while_a_request_is_sent(server, monkeypatch, when
     assert seen.count(b"2") == 1
 
 
-def lend(client):
+def lend(client, timeout=20):
     """Make requests until the thread has lent the socket to their caller."""
     deadline = time.monotonic() + 20
     while not client.port._lent:  # a machine that is busy makes pauses between requests
         assert time.monotonic() < deadline
-        client.request("a", timeout=20)
+        client.request("a", timeout=timeout)
 
 
 def test_a_lone_caller_reads_its_responses(server, monkeypatch):
@@ -582,6 +582,33 @@ def test_a_lone_caller_reads_for_others_until_it_leaves(server, monkeypatch):
             assert sub.next(timeout=20).data == number
             other.respond(msg)
             asking.join(20)
+
+
+def test_a_transport_that_another_thread_drops_before_its_reader_waits(server, monkeypatch):
+    monkeypatch.setattr(on_threads, "_PATIENCE", 20.0)
+    monkeypatch.setattr(on_threads, "_LOAN", 20.0)
+
+    def wait_late(transport, wakeup, timeout):
+        if threading.current_thread() is threading.main_thread():
+            monkeypatch.setattr(on_threads, "wait_for", wait_for)
+            dropping = threading.Thread(target=client.force_reconnect)
+            dropping.start()
+            dropping.join(20)
+            deadline = time.monotonic() + 20
+            while transport.fileno() >= 0:  # the thread does it
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+        return wait_for(transport, wakeup, timeout)
+
+    wait_for = on_threads.wait_for
+    responder, _ = answered(server)
+    with responder, connect(server.url, reconnect_wait=0.01) as client:
+        lend(client, 1)
+        monkeypatch.setattr(on_threads, "wait_for", wait_late)
+        with suppress(TimeoutExpired):  # the response may arrive between two connections
+            client.request("a", timeout=1)
+        assert on_threads.wait_for is wait_for
+        assert client.request("a", b"2", timeout=20).data == b"2"
 
 
 def test_a_loan_ends_when_it_is_not_used(server):
