@@ -15,6 +15,8 @@ from contextlib import suppress
 
 import pytest
 
+from jetstream import message as _message
+from jetstream.blocking import JsMsg
 from natsproto.adapters import _lookup
 from natsproto.adapters import threads as on_threads
 from natsproto.adapters._mutex import Mutex
@@ -27,6 +29,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.events import Disconnected
+from natsproto.wire.frames import Msg
 from tests.adapters.test_blocking import in_child
 from tests.core import ROOT
 
@@ -509,6 +512,48 @@ def test_a_handler_that_raises_while_a_request_is_sent(server, monkeypatch, when
         assert client.stats.connects == (2 if lost else 1)
     assert seen.count(b"1") in arrives
     assert seen.count(b"2") == 1
+
+
+ACK = "$JS.ACK.S.C.1.1.1.1.0"
+
+
+def publish(client):
+    client.publish(ACK, b"1")
+
+
+def respond(client):
+    client.respond(Msg(b"a", 1, ACK.encode()), b"1")
+
+
+def acknowledge(client):
+    message = _message.JsMsg(Msg(b"a", 1, ACK.encode()), client.inner.session)
+    JsMsg(message, client.port).ack()
+
+
+@pytest.mark.rule("D-CLOCK-4")
+@pytest.mark.parametrize("call", [publish, respond, acknowledge])
+@pytest.mark.parametrize("moment", ["flush_soon", "pump_soon"])
+def test_a_handler_that_raises_before_the_thread_is_woken(server, monkeypatch, call, moment):
+    """The messages that others publish later join those that were queued, and are sent."""
+    with connect(server.url) as other, connect(server.url) as client:
+        sub = other.subscribe(ACK)
+        other.flush()
+        deadline = time.monotonic() + 20
+        while not client.port._polling:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+
+        def interrupted(port):
+            monkeypatch.undo()
+            raise Alarm
+
+        monkeypatch.setattr(on_threads.ThreadsPort, moment, interrupted)
+        with pytest.raises(Alarm):
+            call(client)
+        client.publish(ACK, b"2")
+        # Soon: the server's first PING after two seconds would wake the thread.
+        sub.next(timeout=1)
+        assert sub.next(timeout=1).data == b"2"
 
 
 def lend(client, timeout=20):
