@@ -246,6 +246,21 @@ ADAPTER_FIXES = [
         "TimeoutExpired",
     ),
     Fix(
+        "blocking, threads: Ctrl-C is ignored after another signal handler interrupted a call",
+        "natsproto/adapters/_interrupts.py",
+        (
+            (
+                "            handler = self._handler\n",
+                "            handler, self._handler = self._handler, None\n",
+            ),
+        ),
+        (
+            "tests/adapters/test_threads.py::"
+            "test_a_handler_that_raises_while_another_one_is_restored",
+        ),
+        "assert ",
+    ),
+    Fix(
         "trio: two tasks read at once after a loan that ends while a read is interrupted",
         "natsproto/adapters/_trio_stream.py",
         (("self.lent = not self._borrowed", "self.lent = True"),),

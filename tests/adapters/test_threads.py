@@ -17,7 +17,7 @@ import pytest
 
 from jetstream import message as _message
 from jetstream.blocking import JsMsg
-from natsproto.adapters import _lookup
+from natsproto.adapters import _interrupts, _lookup
 from natsproto.adapters import threads as on_threads
 from natsproto.adapters._mutex import Mutex
 from natsproto.adapters.threads import connect
@@ -716,6 +716,27 @@ def test_a_handler_that_raises_while_a_caller_reads(server, monkeypatch, number,
             assert client.stats.connects == (2 if lost else 1)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.rule("D-CLOCK-4")
+def test_a_handler_that_raises_while_another_one_is_restored(monkeypatch):
+    """Python runs the handlers of pending signals before it sets one."""
+
+    def interrupted(*_):
+        monkeypatch.undo()
+        raise Alarm
+
+    interrupts = _interrupts.Interrupts()
+    interrupts.defer()
+    monkeypatch.setattr(_interrupts, "_set_handler", interrupted)
+    with pytest.raises(Alarm):
+        interrupts.allow()
+    other = threading.Thread(target=interrupts.allow)  # only the main thread may set handlers
+    other.start()
+    other.join()
+    interrupts.defer()
+    interrupts.allow()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
