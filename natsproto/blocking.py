@@ -293,8 +293,12 @@ class Client:
         # Not blocking(...), which costs 1 us more.
         with port.lock:
             self._fresh_until = port.now() + _FRESH
-            if self._publish(subject, data, reply, headers):
-                run_sync(self.inner.session.make_room())
+            try:
+                if self._publish(subject, data, reply, headers):
+                    run_sync(self.inner.session.make_room())
+            except BaseException:
+                port.pump_soon()
+                raise
 
     respond = blocking(_client.Client.respond)
     request = blocking(_client.Client.request)

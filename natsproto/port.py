@@ -15,7 +15,7 @@ called as `Facade(inner, port)`, and derives its methods from those of the inner
 
 from __future__ import annotations
 
-from .errors import InvalidState
+from .errors import InvalidState, NatsError
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -163,6 +163,13 @@ if TYPE_CHECKING:
             """The lock around every call: one call at a time."""
             ...
 
+        def pump_soon(self) -> None:
+            """Do what is left to do: a signal handler has raised, perhaps before `flush_soon`.
+
+            D-CLOCK-4: later publishes join those that are queued, and do not flush again.
+            """
+            ...
+
         def cork(self, token: object) -> None:
             """Hold back publishes until a call waits, or until `uncork`."""
             ...
@@ -203,7 +210,13 @@ def blocking(
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
         with __self.port.lock:
-            return run_sync(method(__self.inner, *args, **kwargs))
+            try:
+                return run_sync(method(__self.inner, *args, **kwargs))
+            except NatsError:
+                raise
+            except BaseException:
+                __self.port.pump_soon()
+                raise
 
     return _copy_metadata(call, method)
 

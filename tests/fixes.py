@@ -225,6 +225,59 @@ ADAPTER_FIXES = [
         "DID NOT RAISE NatsError",
     ),
     Fix(
+        "threads: a caller that waits for a transport that was just closed gets a ValueError",
+        "natsproto/adapters/_sockets.py",
+        (("    if transport is not None and fd < 0:\n", "    if False:\n"),),
+        (
+            "tests/adapters/test_sockets.py::test_a_closed_transport_is_not_waited_for",
+            "tests/adapters/test_threads.py::"
+            "test_a_transport_that_another_thread_drops_before_its_reader_waits",
+        ),
+        "file descriptor cannot be a negative integer",
+    ),
+    Fix(
+        "threads: publishes wait for other traffic after one that a signal handler interrupted",
+        "natsproto/blocking.py",
+        (("                port.pump_soon()\n", ""),),
+        (
+            "tests/adapters/test_threads.py::"
+            "test_a_handler_that_raises_before_the_thread_is_woken[flush_soon-publish]",
+        ),
+        "TimeoutExpired",
+    ),
+    Fix(
+        "blocking, threads: Ctrl-C is ignored after another signal handler interrupted a call",
+        "natsproto/adapters/_interrupts.py",
+        (
+            (
+                "            handler = self._handler\n",
+                "            handler, self._handler = self._handler, None\n",
+            ),
+        ),
+        (
+            "tests/adapters/test_threads.py::"
+            "test_a_handler_that_raises_while_another_one_is_restored",
+        ),
+        "assert ",
+    ),
+    Fix(
+        "trio: two tasks read at once after a loan that ends while a read is interrupted",
+        "natsproto/adapters/_trio_stream.py",
+        (("self.lent = not self._borrowed", "self.lent = True"),),
+        (
+            "tests/adapters/test_trio_loan.py::"
+            "test_a_loan_that_ends_in_the_turn_in_which_a_read_is_interrupted",
+        ),
+        "trio.BusyResourceError",
+    ),
+    Fix(
+        "trio: the task that starts TLS lends the socket before it is secured",
+        "natsproto/adapters/_trio_stream.py",
+        (("        return port.connection.online ", "        return True "),),
+        ("tests/adapters/test_trio_loan.py::test_the_socket_is_not_lent_during_a_handshake",),
+        "assert (",
+    ),
+    Fix(
         "asyncio: a client is used on another event loop, or after its own was closed",
         "natsproto/adapters/asyncio.py",
         (

@@ -107,7 +107,11 @@ class JsMsg:
             self.inner.ack_nowait()
             return
         with self.port.lock:
-            self.inner.ack_nowait()
+            try:
+                self.inner.ack_nowait()
+            except BaseException:
+                self.port.pump_soon()
+                raise
 
     ack_sync = blocking(_messages.JsMsg.ack_sync)
     nak = blocking(_messages.JsMsg.nak)

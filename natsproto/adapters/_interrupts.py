@@ -37,9 +37,12 @@ class Interrupts:
 
     def allow(self) -> None:
         """Restore the user's handler, and call it if Ctrl-C was deferred."""
-        if self._handler is not None:
-            handler, self._handler = self._handler, None
+        if self._handler is not None and threading.current_thread() is threading.main_thread():
+            handler = self._handler
+            # This raises before it does anything if another handler has an exception to raise. The
+            # next call of `allow` then restores the handler, which is therefore kept until now.
             _set_handler(signal.SIGINT, handler)
+            self._handler = None
             self._pass_on(handler)
 
     def _handle(self, number: int, frame: object) -> None:

@@ -272,8 +272,13 @@ class SocketDriver(Driver):
 def wait_for(
     transport: SocketTransport | None, wakeup: socket.socket | None, timeout: float
 ) -> bool:
-    """Wait until the transport is ready (True), the wake-up socket is readable, or time is up."""
+    """Wait until the transport is ready (True), the wake-up socket is readable, or time is up.
+
+    Return at once if the transport is closed, which other threads may do before this begins.
+    """
     fd = -1 if transport is None else transport.fileno()
+    if transport is not None and fd < 0:
+        return False
     poll = select.poll()
     if transport is not None:
         poll.register(fd, transport.wants())
@@ -289,16 +294,19 @@ def _wait_on_windows(
 ) -> bool:
     read = [] if wakeup is None else [wakeup.fileno()]
     write: list[int] = []
+    fd = -1 if transport is None else transport.fileno()
     if transport is not None:
+        if fd < 0:
+            return False
         wants = transport.wants()
-        read += [transport.fileno()] if wants & READ else []
-        write += [transport.fileno()] if wants & WRITE else []
+        read += [fd] if wants & READ else []
+        write += [fd] if wants & WRITE else []
     if not read and not write:
         time.sleep(min(timeout, _DAY))
         return False
     # Windows reports a failed attempt to connect as an exceptional condition.
     ready = select.select(read, write, write, min(timeout, _DAY))
-    return transport is not None and any(transport.fileno() in each for each in ready)
+    return transport is not None and any(fd in each for each in ready)
 
 
 if not hasattr(select, "poll"):

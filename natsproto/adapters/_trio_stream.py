@@ -52,6 +52,7 @@ class TransportStream:
         self.lent = False  # no task reads: the next one that waits does
         self._lender: trio.lowlevel.Task | None = None  # the reader, while it waits for the socket
         self._borrower = False  # a task waits for data
+        self._borrowed = False  # the same, or it was interrupted and has not run since
         self._used = False  # a task has read since the reader last looked
         self._asked = False  # the reader wants the socket back from a task that waits for long
         self._over = False  # a task has seen the end of the transport
@@ -139,7 +140,7 @@ class TransportStream:
             while not self._scope.cancel_called:
                 if self.hostname:
                     await self._start_tls()
-                if self._port.lone >= _LONE and not self._port.waiting and self._tls is None:
+                if self._lends:
                     await self._lend()
                 data = b"" if self._over else await self._receive()
                 # A read that succeeds in the turn in which it is canceled still returns data.
@@ -166,12 +167,20 @@ class TransportStream:
             except OSError as error:
                 raise trio.BrokenResourceError from error
 
+    @property
+    def _lends(self) -> bool:
+        """Whether one task waited alone several times, and no handshake is under way."""
+        port = self._port
+        if port.lone < _LONE or port.waiting or self._tls is not None:
+            return False
+        return port.connection.online  # or else the server may ask for TLS, which this task starts
+
     async def _lend(self) -> None:
         """Leave reading to the task that waits, until it is asked back or not used anymore."""
         self._used = True
         while self._used and not self._port.waiting:
             self._used = False
-            self.lent = True
+            self.lent = not self._borrowed  # or else it is lent when that task has run
             with trio.move_on_after(_LOAN):
                 await self._wait_for_socket()
                 return
@@ -203,7 +212,7 @@ class TransportStream:
     async def borrow(self, waiters: list[Callable[[], object]]) -> None:
         """Read in the task of a caller, until its waiter, which is on this list, is called."""
         self.lent = False
-        self._used = True
+        self._used = self._borrowed = True
         waiters.append(self._interrupt)
         self._port.waiting += 1
         try:
@@ -215,7 +224,7 @@ class TransportStream:
         except trio.ClosedResourceError:
             pass  # interrupted, or the transport was dropped
         finally:
-            self._borrower = False
+            self._borrower = self._borrowed = False
             if self._interrupt in waiters:
                 waiters.remove(self._interrupt)
                 self._port.waiting -= 1

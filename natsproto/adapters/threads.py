@@ -167,6 +167,7 @@ class ThreadsPort(SocketDriver):
                 self._handle(ready)
         finally:
             self._reading = False
+            self._interrupts.allow()  # again, as a signal may interrupt the first one
             # Others wait or have done something meanwhile, or the transport is lost.
             if self._waiting or not self._lone or self._torn or not self._can_lend():
                 self._call_back()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from contextlib import nullcontext
 
 import pytest
 
-from natsproto.adapters import threads
+from natsproto.adapters import _sockets, threads
 from natsproto.adapters._sockets import READ, WRITE, SocketTransport, look_up
 from natsproto.connection.effects import Dial
 
@@ -69,6 +70,16 @@ def test_a_broken_transport_accepts_no_data(ends):
     source.pieces.append(b"1")
     transport.send(source.take)
     assert (source.pieces, transport.unsent) == ([b"1"], [])
+
+
+@pytest.mark.parametrize("wait", [_sockets.wait_for, _sockets._wait_on_windows])
+def test_a_closed_transport_is_not_waited_for(ends, wait):
+    """Another thread may close it when this one has released the lock, but does not wait yet."""
+    transport, _ = ends
+    transport.close()
+    started = time.monotonic()
+    assert wait(transport, None, 20.0) is False
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.rule("D-CONN-26")

@@ -15,7 +15,9 @@ from contextlib import suppress
 
 import pytest
 
-from natsproto.adapters import _lookup
+from jetstream import message as _message
+from jetstream.blocking import JsMsg
+from natsproto.adapters import _interrupts, _lookup
 from natsproto.adapters import threads as on_threads
 from natsproto.adapters._mutex import Mutex
 from natsproto.adapters.threads import connect
@@ -27,6 +29,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.events import Disconnected
+from natsproto.wire.frames import Msg
 from tests.adapters.test_blocking import in_child
 from tests.core import ROOT
 
@@ -511,12 +514,54 @@ def test_a_handler_that_raises_while_a_request_is_sent(server, monkeypatch, when
     assert seen.count(b"2") == 1
 
 
-def lend(client):
+ACK = "$JS.ACK.S.C.1.1.1.1.0"
+
+
+def publish(client):
+    client.publish(ACK, b"1")
+
+
+def respond(client):
+    client.respond(Msg(b"a", 1, ACK.encode()), b"1")
+
+
+def acknowledge(client):
+    message = _message.JsMsg(Msg(b"a", 1, ACK.encode()), client.inner.session)
+    JsMsg(message, client.port).ack()
+
+
+@pytest.mark.rule("D-CLOCK-4")
+@pytest.mark.parametrize("call", [publish, respond, acknowledge])
+@pytest.mark.parametrize("moment", ["flush_soon", "pump_soon"])
+def test_a_handler_that_raises_before_the_thread_is_woken(server, monkeypatch, call, moment):
+    """The messages that others publish later join those that were queued, and are sent."""
+    with connect(server.url) as other, connect(server.url) as client:
+        sub = other.subscribe(ACK)
+        other.flush()
+        deadline = time.monotonic() + 20
+        while not client.port._polling:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+
+        def interrupted(port):
+            monkeypatch.undo()
+            raise Alarm
+
+        monkeypatch.setattr(on_threads.ThreadsPort, moment, interrupted)
+        with pytest.raises(Alarm):
+            call(client)
+        client.publish(ACK, b"2")
+        # Soon: the server's first PING after two seconds would wake the thread.
+        sub.next(timeout=1)
+        assert sub.next(timeout=1).data == b"2"
+
+
+def lend(client, timeout=20):
     """Make requests until the thread has lent the socket to their caller."""
     deadline = time.monotonic() + 20
     while not client.port._lent:  # a machine that is busy makes pauses between requests
         assert time.monotonic() < deadline
-        client.request("a", timeout=20)
+        client.request("a", timeout=timeout)
 
 
 def test_a_lone_caller_reads_its_responses(server, monkeypatch):
@@ -584,6 +629,33 @@ def test_a_lone_caller_reads_for_others_until_it_leaves(server, monkeypatch):
             asking.join(20)
 
 
+def test_a_transport_that_another_thread_drops_before_its_reader_waits(server, monkeypatch):
+    monkeypatch.setattr(on_threads, "_PATIENCE", 20.0)
+    monkeypatch.setattr(on_threads, "_LOAN", 20.0)
+
+    def wait_late(transport, wakeup, timeout):
+        if threading.current_thread() is threading.main_thread():
+            monkeypatch.setattr(on_threads, "wait_for", wait_for)
+            dropping = threading.Thread(target=client.force_reconnect)
+            dropping.start()
+            dropping.join(20)
+            deadline = time.monotonic() + 20
+            while transport.fileno() >= 0:  # the thread does it
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+        return wait_for(transport, wakeup, timeout)
+
+    wait_for = on_threads.wait_for
+    responder, _ = answered(server)
+    with responder, connect(server.url, reconnect_wait=0.01) as client:
+        lend(client, 1)
+        monkeypatch.setattr(on_threads, "wait_for", wait_late)
+        with suppress(TimeoutExpired):  # the response may arrive between two connections
+            client.request("a", timeout=1)
+        assert on_threads.wait_for is wait_for
+        assert client.request("a", b"2", timeout=20).data == b"2"
+
+
 def test_a_loan_ends_when_it_is_not_used(server):
     responder, _ = answered(server)
     with responder, connect(server.url) as client:
@@ -644,6 +716,27 @@ def test_a_handler_that_raises_while_a_caller_reads(server, monkeypatch, number,
             assert client.stats.connects == (2 if lost else 1)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.rule("D-CLOCK-4")
+def test_a_handler_that_raises_while_another_one_is_restored(monkeypatch):
+    """Python runs the handlers of pending signals before it sets one."""
+
+    def interrupted(*_):
+        monkeypatch.undo()
+        raise Alarm
+
+    interrupts = _interrupts.Interrupts()
+    interrupts.defer()
+    monkeypatch.setattr(_interrupts, "_set_handler", interrupted)
+    with pytest.raises(Alarm):
+        interrupts.allow()
+    other = threading.Thread(target=interrupts.allow)  # only the main thread may set handlers
+    other.start()
+    other.join()
+    interrupts.defer()
+    interrupts.allow()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")

@@ -11,7 +11,7 @@ import trio.testing
 
 from natsproto.adapters import _trio_stream
 from natsproto.adapters.trio import TrioPort, connect
-from natsproto.errors import ConnectionClosed, TimeoutExpired
+from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
 from natsproto.events import Disconnected
 
 
@@ -182,6 +182,37 @@ def test_a_task_that_waits_for_long_gives_the_socket_back(server):
     run(main)
 
 
+def test_a_loan_that_ends_in_the_turn_in_which_a_read_is_interrupted(server):
+    """The next task that waits must not read until the interrupted one has returned."""
+    clock = trio.testing.MockClock()
+
+    async def main():
+        async with lent(server) as (client, stream, _):
+            for _ in range(20):  # the order of the tasks of a turn is random
+                sub = await client.subscribe("b")
+                await client.flush()
+                await lend(client)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(read, sub)
+                    while not stream._borrower:
+                        await trio.lowlevel.checkpoint()
+                    await sub.unsubscribe()
+                    clock.jump(_trio_stream._LOAN)
+                    await trio.lowlevel.checkpoint()
+                    assert (await client.request("a", b"1")).data == b"1"
+
+    async def read(sub):
+        with pytest.raises(InvalidState):
+            await sub.next()
+
+    try:
+        trio.run(main, clock=clock)
+    except BaseException as error:
+        while hasattr(error, "exceptions"):  # a group, whose traceback hides the error
+            error = error.exceptions[0]
+        raise error from None
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_lost_connection_is_noticed(own_server, waits):
     async def main():
@@ -201,6 +232,26 @@ def test_a_lost_connection_is_noticed(own_server, waits):
                 pass
             await client.flush(20)
             nursery.cancel_scope.cancel()
+
+    run(main)
+
+
+@pytest.mark.usefixtures("long_loans")
+@pytest.mark.parametrize("secure", [False, True])
+def test_the_socket_is_not_lent_during_a_handshake(server, tls_server, secure):
+    """Only the reader can secure it, and nothing else might read for a while."""
+    server, options = tls_server if secure else (server, {})
+
+    async def main():
+        async with connect(server.url, reconnect_wait=0.01, **options) as client:
+            for _ in range(_trio_stream._LONE):
+                await client.flush(20)
+            port = client.session.port
+            assert port.lone >= _trio_stream._LONE
+            await client.force_reconnect()
+            while client.stats.connects < 2:
+                assert port._stream is None or not port._stream.lent
+                await trio.sleep(0.001)
 
     run(main)
 

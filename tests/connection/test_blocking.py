@@ -86,6 +86,18 @@ def test_publish(nc, port):
     assert port.wire.sent() == b"PUB a b 1\r\n1\r\n"
 
 
+@pytest.mark.rule("D-CLOCK-4")
+def test_a_publish_that_a_signal_handler_interrupts_is_left_to_the_port(nc, port):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    port.flush_soon, flush_soon = interrupted, port.flush_soon
+    port.pump_soon = flush_soon
+    with pytest.raises(KeyboardInterrupt):
+        nc.publish("a", b"1")
+    assert port.wire.sent() == b"PUB a 1\r\n1\r\n"
+
+
 def test_request(nc, port):
     port.script = [("data", msg(INBOX + ".1", 1, b"answer"))]
     assert nc.request("a", timeout=1).data == b"answer"

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from natsproto import port
-from natsproto.errors import InvalidState
+from natsproto.errors import ConnectionClosed, InvalidState
 from natsproto.port import (
     blocking,
     blocking_next,
@@ -44,8 +44,8 @@ class Inner:
         self.log.append("next")
         return len(self.log)
 
-    async def fail(self) -> None:
-        raise ZeroDivisionError
+    async def fail(self, error: type[BaseException]) -> None:
+        raise error
 
     async def suspend(self) -> None:
         try:
@@ -66,6 +66,9 @@ class Port:
 
     def __exit__(self, *exc: object) -> None:
         self._log.append("released")
+
+    def pump_soon(self) -> None:
+        self._log.append("pump soon")
 
 
 class Sum:
@@ -140,11 +143,16 @@ def test_a_result_gets_a_facade():
     assert (result.inner, result.port) == (2, facade.port)
 
 
-def test_errors_propagate_and_the_lock_is_released():
+@pytest.mark.rule("D-CLOCK-4")
+@pytest.mark.parametrize(
+    ("error", "does"), [(ConnectionClosed, []), (KeyboardInterrupt, ["pump soon"])]
+)
+def test_errors_propagate_and_the_lock_is_released(error, does):
+    """What a signal handler has interrupted is left to the port."""
     facade = Facade()
-    with pytest.raises(ZeroDivisionError):
-        facade.fail()
-    assert facade.inner.log == ["locked", "released"]
+    with pytest.raises(error):
+        facade.fail(error)
+    assert facade.inner.log == ["locked", *does, "released"]
 
 
 def test_a_coroutine_that_suspends_is_closed_and_reported():

@@ -61,6 +61,19 @@ def test_an_ack_that_joins_others_takes_no_lock(joins):
     assert stage.wire.sent().endswith(b"PUB %s 4\r\n+ACK\r\n" % ack(1).encode())
 
 
+@pytest.mark.rule("D-CLOCK-4")
+def test_an_ack_that_a_signal_handler_interrupts_is_left_to_the_port():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    stage, made = consumer([delivery(1)])
+    msg = made.next()
+    stage.flush_soon, stage.pump_soon = interrupted, stage.flush_soon
+    with pytest.raises(KeyboardInterrupt):
+        msg.ack()
+    assert stage.wire.sent().endswith(b"PUB %s 4\r\n+ACK\r\n" % ack(1).encode())
+
+
 def test_no_message_has_no_facade():
     stage, made = consumer([Status("408 Request Timeout")])
     assert made.next(expires=1.0) is None
