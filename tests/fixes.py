@@ -389,6 +389,13 @@ API_FIXES = [
         ("tests/jetstream/objects/test_put.py::test_a_server_with_small_messages",),
         "InvalidValue: chunk_size",
     ),
+    Fix(
+        "the TTL of an object store cannot become shorter than its duplicate window",
+        "jetstream/kv/buckets.py",
+        (('        names.append("duplicate_window")', "        pass"),),
+        ("tests/jetstream/kv/test_buckets.py::test_a_window_that_follows_from_the_ttl",),
+        "ids cannot be kept longer than messages",
+    ),
 ]
 CONSUMER_FIXES = [
     Fix(

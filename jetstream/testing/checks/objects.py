@@ -307,6 +307,9 @@ async def check_object_stores(ctx: Context) -> None:
         await js.create_object_store(bucket=bucket, storage="memory", ttl=61.0)
     assert caught.error.bucket == bucket
     await js.update_object_store(bucket=bucket, storage="memory", description="d")
+    for ttl in (60.0, 30.0, 300.0):  # shorter than the duplicate window, and longer
+        await js.update_object_store(bucket=bucket, storage="memory", ttl=ttl)
+        assert (await store.status()).ttl == ttl
     await js.create_or_update_object_store(bucket=bucket, storage="memory", max_bytes=5000)
     store = await js.object_store(bucket)
     assert (store.bucket, await store.get_bytes("o")) == (bucket, b"data")
