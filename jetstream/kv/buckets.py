@@ -198,6 +198,8 @@ def _keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, .
     for field in there.given_fields():
         if field.name not in names:
             setattr(config, field.name, getattr(there, field.name))
+    if config.deny_purge:
+        config.allow_rollup_hdrs = False  # as in a sealed bucket: a rollup would purge
     config.extra = dict(there.extra)
 
 

@@ -249,6 +249,9 @@ async def check_object_store_sealed(ctx: Context) -> None:
     for call in calls:
         with raises(StreamSealed, within=SOON):
             await call()
+    await js.update_object_store(bucket=store.bucket, storage="memory", description="archive")
+    status = await store.status()
+    assert (status.sealed, status.description) == (True, "archive")
     assert await store.get_bytes("o") == b"data"
     assert await stored(js, store) == (1, 1)
 

@@ -242,6 +242,7 @@ def test_an_update_resets_the_fields_of_a_bucket():
 
 
 SECOND = 10**9
+SEALED = {"sealed": True, "deny_delete": True, "deny_purge": True}
 
 # fmt: off
 DERIVED = [  # the stream, TTL, fields of the update
@@ -264,6 +265,17 @@ def test_a_window_that_follows_from_the_ttl(there, ttl, fields):
     stage.run(buckets.update(ObjectStoreConfig(bucket="b", ttl=ttl), {}))
     body = stage.asked[1][1]
     assert {name: body[name] for name in ("max_age", "duplicate_window") if name in body} == fields
+
+
+@pytest.mark.rule("KV-46", "OBJ-7")
+@each_manager
+def test_an_update_of_a_sealed_bucket(kind):
+    there = stream(kind.PREFIX, **SEALED)
+    stage, buckets = make(kind, there, there)
+    stage.run(buckets.update(kind.CONFIG(bucket="b", description="d"), {}))
+    body = stage.asked[1][1]
+    assert {name: body[name] for name in SEALED} == SEALED
+    assert body["allow_rollup_hdrs"] is False
 
 
 @pytest.mark.rule("KV-15", "KV-46")
