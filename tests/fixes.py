@@ -397,6 +397,13 @@ API_FIXES = [
         "ids cannot be kept longer than messages",
     ),
     Fix(
+        "an increment that is a duplicate has an invalid response",
+        "jetstream/publish/request.py",
+        (("        if ack.duplicate:  # COUNT-5\n", "        if False:\n"),),
+        ("tests/jetstream/publish/test_request_calls.py::test_an_increment_that_is_a_duplicate",),
+        "is not a whole number in text",
+    ),
+    Fix(
         "a sealed object store cannot be updated",
         "jetstream/kv/buckets.py",
         (("    if config.deny_purge:\n", "    if False:\n"),),
