@@ -404,6 +404,13 @@ API_FIXES = [
         "is not a whole number in text",
     ),
     Fix(
+        "what an update made differs from the same configuration, which has no empty lists",
+        "jetstream/api/assets.py",
+        ((" for name in parts if parts[name] != []}", " for name in parts}"),),
+        ("tests/jetstream/api/test_assets.py::test_empty_lists_are_not_sent",),
+        "'filter_subjects': []",
+    ),
+    Fix(
         "a sealed object store cannot be updated",
         "jetstream/kv/buckets.py",
         (("    if config.deny_purge:\n", "    if False:\n"),),
