@@ -337,7 +337,11 @@ class JetStream:
     async def add_to_counter(
         self, subject: str, by: int = 1, **options: Unpack[PublishOptions]
     ) -> int:
-        """Add to the counter of a subject, and return its new value (needs allow_msg_counter)."""
+        """Add to the counter of a subject, and return its new value (needs allow_msg_counter).
+
+        If the stream already has an increment with this `msg_id`, nothing is added, and the current
+        value is returned.
+        """
         return await self._publisher.add_to_counter(subject, by, **options)
 
     async def schedule(

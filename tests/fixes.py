@@ -442,6 +442,34 @@ API_FIXES = [
         ("tests/jetstream/objects/test_put.py::test_a_server_with_small_messages",),
         "InvalidValue: chunk_size",
     ),
+    Fix(
+        "the TTL of an object store cannot become shorter than its duplicate window",
+        "jetstream/kv/buckets.py",
+        (('        names.append("duplicate_window")', "        pass"),),
+        ("tests/jetstream/kv/test_buckets.py::test_a_window_that_follows_from_the_ttl",),
+        "ids cannot be kept longer than messages",
+    ),
+    Fix(
+        "an increment that is a duplicate has an invalid response",
+        "jetstream/publish/request.py",
+        (("        if ack.duplicate:  # COUNT-5\n", "        if False:\n"),),
+        ("tests/jetstream/publish/test_request_calls.py::test_an_increment_that_is_a_duplicate",),
+        "is not a whole number in text",
+    ),
+    Fix(
+        "what an update made differs from the same configuration, which has no empty lists",
+        "jetstream/api/assets.py",
+        ((" for name in parts if parts[name] != []}", " for name in parts}"),),
+        ("tests/jetstream/api/test_assets.py::test_empty_lists_are_not_sent",),
+        "'filter_subjects': []",
+    ),
+    Fix(
+        "a sealed object store cannot be updated",
+        "jetstream/kv/buckets.py",
+        (("    if config.deny_purge:\n", "    if False:\n"),),
+        ("tests/jetstream/kv/test_buckets.py::test_an_update_of_a_sealed_bucket",),
+        "a rollup purges",
+    ),
 ]
 CONSUMER_FIXES = [
     Fix(

@@ -30,7 +30,7 @@ async def put_stream(
     """Create or update a stream with this complete configuration."""
     config.check(new=verb == "CREATE")  # CALL-11
     api.check_since(config)
-    body = _with_pedantic(api, config.to_json(), pedantic)
+    body = _with_pedantic(api, _config_json(config), pedantic)
     return StreamInfo.from_json(await api.call("STREAM.%s.%s" % (verb, config.name), body))
 
 
@@ -53,7 +53,7 @@ async def put_consumer(
     if config.filter_subject:
         # CALL-8: permissions may be granted by filter.
         endpoint = "%s.%s" % (endpoint, config.filter_subject)
-    body = {"stream_name": stream, "config": config.to_json(), "action": action}
+    body = {"stream_name": stream, "config": _config_json(config), "action": action}
     info = ConsumerInfo.from_json(await api.call(endpoint, _with_pedantic(api, body, pedantic)))
     if config.filter_subjects and not info.config.filter_subjects:
         raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")  # CALL-12
@@ -110,6 +110,25 @@ async def consumer_info(api: ApiClient, stream: str, name: str) -> ConsumerInfo:
     check_known_name("stream", stream)
     endpoint = "CONSUMER.INFO.%s.%s" % (stream, check_known_name("consumer", name))
     return ConsumerInfo.from_json(await api.call(endpoint))
+
+
+def _config_json(config: Fields) -> dict[str, Any]:
+    """Return the configuration as the server reads it, without empty lists.
+
+    CALL-22: the server keeps an empty list, which differs from none when the same configuration is
+    created again.
+    """
+    json: dict[str, Any] = _without_empty_lists(config.to_json())
+    return json
+
+
+def _without_empty_lists(value: Any) -> Any:
+    parts: Any = value
+    if isinstance(value, list):
+        return [_without_empty_lists(each) for each in parts]
+    if isinstance(value, dict):
+        return {name: _without_empty_lists(parts[name]) for name in parts if parts[name] != []}
+    return value
 
 
 def _with_pedantic(api: ApiClient, body: dict[str, Any], pedantic: bool) -> dict[str, Any]:

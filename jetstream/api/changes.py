@@ -42,14 +42,20 @@ def merge(found: Config, fields: Mapping[str, Any]) -> Config:
             changes[other] = type(getattr(made, other))()
     if fields.get("backoff") and "ack_wait" not in fields:
         changes["ack_wait"] = fields["backoff"][0]  # like the server
-    if "max_age" in fields and "duplicate_window" not in fields:
-        # The server derives the window from max_age, unless it was given.
-        values: Any = made
-        if values.duplicate_window in (_WINDOW, values.max_age):
-            changes["duplicate_window"] = 0.0
+    if "max_age" in fields and "duplicate_window" not in fields and is_derived_window(made):
+        changes["duplicate_window"] = 0.0
     for name in changes:
         setattr(made, name, changes[name])
     return made
+
+
+def is_derived_window(stream: Any) -> bool:
+    """Return whether the server derived the duplicate window from max_age, as far as one can see.
+
+    It does so unless the window was given.
+    """
+    window: float = stream.duplicate_window
+    return window in (_WINDOW, stream.max_age)
 
 
 def differences(wanted: Fields, found: Fields) -> list[str]:

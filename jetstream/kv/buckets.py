@@ -7,6 +7,7 @@ differences are in the class attributes of their managers, and in `check` and `o
 from __future__ import annotations
 
 from jetstream.api.assets import put_stream
+from jetstream.api.changes import is_derived_window
 from jetstream.api.listing import Listing
 from jetstream.errors.api import StreamNameInUse, StreamNotFound
 from jetstream.errors.kv import BucketExists, BucketNotFound
@@ -192,9 +193,13 @@ def _keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, .
     Another client may have set them, and the server does not allow all of them to be unset (KV-46).
     """
     names = [field.name for field in config.given_fields()] + list(governed)
+    if is_derived_window(there) or 0 < config.max_age < there.duplicate_window:
+        names.append("duplicate_window")  # the server derives it from max_age again
     for field in there.given_fields():
         if field.name not in names:
             setattr(config, field.name, getattr(there, field.name))
+    if config.deny_purge:
+        config.allow_rollup_hdrs = False  # as in a sealed bucket: a rollup would purge
     config.extra = dict(there.extra)
 
 

@@ -149,12 +149,16 @@ class Publisher:
         self, subject: str, by: int = 1, **options: Unpack[PublishOptions]
     ) -> int:
         """Add to the counter of a subject, and return its new value."""
-        from jetstream.api.counters import INCREMENT, increment, read_value
+        from jetstream.api.counters import INCREMENT, increment, read_counter, read_value
+        from jetstream.api.stored import get_by_api
 
         value = increment(by)
         self._api.require_level(2, "a counter")  # COUNT-2: an older server would only store it
         options["headers"] = _add_headers(options, [(INCREMENT, value)])
         ack = await self.publish(subject, **options)
+        if ack.duplicate:  # COUNT-5
+            last = await get_by_api(self._api, ack.stream, {"last_by_subj": subject})
+            return read_counter(last).value
         return read_value(ack.val)
 
     async def schedule(

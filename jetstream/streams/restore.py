@@ -46,6 +46,9 @@ async def restore(
     header: dict[str, Any] = {}
     if hasattr(data, "readline"):
         header = await _read_header(data)
+    elif config is None:
+        text = "data %s is not a file: chunks of a snapshot need a config"
+        raise InvalidValue(text % shorten(data), "D-SNAP-6")
     wanted = StreamConfig.of(config if config is not None else header.get("config"), {})
     wanted.check(new=False)
     body = {"config": wanted.to_json(), "state": header.get("state") or StreamState().to_json()}

@@ -97,6 +97,7 @@ def test_messages_of_a_stream(run, orders):
     assert seen[0]["headers"] == {"N": ["2"]}
     assert run("stream", "view", orders, "--subject", "orders.1", "--raw").out == "order 1\n"
     assert "[3] orders.3: 7 bytes" in run("stream", "view", orders).out
+    assert run("stream", "info", orders, "--json").json["state"]["consumer_count"] == 0
     assert run("stream", "subjects", orders, "--json").json == {
         **{"orders.1": 1, "orders.2": 1, "orders.3": 1}
     }

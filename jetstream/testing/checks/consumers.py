@@ -113,6 +113,20 @@ async def check_consumer_create_or_update(ctx: Context) -> None:
         assert consumer.cached_info.config.max_deliver == limit
 
 
+@check()
+async def check_create_after_update(ctx: Context) -> None:
+    """What an update made is the same as what a create with these fields makes."""
+    js, stream = await _stream(ctx)
+    fields: dict[str, Any] = {"durable_name": "c", "filter_subject": ctx.subject}
+    for _ in range(2):
+        await stream.create_or_update_consumer(**fields)
+    await stream.create_consumer(**fields)
+    settings: dict[str, Any] = {"name": stream.name, "subjects": [ctx.subject]}
+    settings["storage"] = "memory"
+    await js.update_stream(**settings, sources=[])
+    await js.create_stream(**settings)
+
+
 @check(since=(2, 10))
 async def check_consumer_ephemeral(ctx: Context) -> None:
     """A consumer without a name gets one, and is removed when it is unused."""

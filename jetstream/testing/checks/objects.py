@@ -249,6 +249,9 @@ async def check_object_store_sealed(ctx: Context) -> None:
     for call in calls:
         with raises(StreamSealed, within=SOON):
             await call()
+    await js.update_object_store(bucket=store.bucket, storage="memory", description="archive")
+    status = await store.status()
+    assert (status.sealed, status.description) == (True, "archive")
     assert await store.get_bytes("o") == b"data"
     assert await stored(js, store) == (1, 1)
 
@@ -307,6 +310,9 @@ async def check_object_stores(ctx: Context) -> None:
         await js.create_object_store(bucket=bucket, storage="memory", ttl=61.0)
     assert caught.error.bucket == bucket
     await js.update_object_store(bucket=bucket, storage="memory", description="d")
+    for ttl in (60.0, 30.0, 300.0):  # shorter than the duplicate window, and longer
+        await js.update_object_store(bucket=bucket, storage="memory", ttl=ttl)
+        assert (await store.status()).ttl == ttl
     await js.create_or_update_object_store(bucket=bucket, storage="memory", max_bytes=5000)
     store = await js.object_store(bucket)
     assert (store.bucket, await store.get_bytes("o")) == (bucket, b"data")

@@ -298,6 +298,8 @@ async def check_counters(ctx: Context) -> None:
     assert (counter.value, counter.increment) == (-2, -3)
     values = [each.value for each in await stream.get_counters([ctx.subject + ".>"])]
     assert values == [-2, 10**30]
+    for value in (5, 5):  # an increment is added once, however often it is sent
+        assert await js.add_to_counter(ctx.subject + ".d", 5, msg_id="id") == value
     with raises(MessageNotFound):
         await stream.get_counter(ctx.subject + ".c")
     with raises(CounterRefused):

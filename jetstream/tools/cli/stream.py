@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from jetstream import Timestamp
 from jetstream.config import StreamConfig
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidValue, RemoteError
 
 from .confirm import add_force, confirm
 from .context import jetstream
@@ -170,7 +171,10 @@ async def view(session: Session) -> None:
             deliver_policy="by_start_sequence",
             opt_start_seq=max(args.seq, 1),
         )
-        for msg in await consumer.fetch(args.count, no_wait=True):
+        found = await consumer.fetch(args.count, no_wait=True)
+        with contextlib.suppress(RemoteError):  # the server deletes an unused one, but later
+            await consumer.delete()
+        for msg in found:
             if session.out.as_json:
                 session.out.json(delivered_fields(msg))
             elif args.raw:

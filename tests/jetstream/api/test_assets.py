@@ -74,6 +74,19 @@ def test_put_consumer(config, endpoint, action, pedantic, more):
     assert stage.asked == [(f"$JS.API.CONSUMER.CREATE.{endpoint}", {**body, **more})]
 
 
+@pytest.mark.rule("CALL-22")
+def test_empty_lists_are_not_sent():
+    empty = {"filter_subjects": [], "backoff": [], "priority_groups": [], "max_batch": 0}
+    stage = Stage({"name": "C", "config": {"name": "C"}}, {"config": {"name": "S"}})
+    stage.run(put_consumer(api(stage), "S", "", ConsumerConfig(name="C", **empty)))
+    source = {"name": "A", "subject_transforms": []}
+    stream = StreamConfig(name="S", subjects=[], sources=[source], placement={"tags": []})
+    stage.run(put_stream(api(stage), "UPDATE", stream))
+    [(_, consumer), (_, config)] = stage.asked
+    assert consumer["config"] == {"name": "C", "max_batch": 0, **EXPLICIT}
+    assert config == {"name": "S", "sources": [{"name": "A"}], "placement": {}}
+
+
 @pytest.mark.rule("CALL-8", "CALL-9", "CALL-12")
 def test_put_consumer_needs_a_name_and_filters_that_are_kept():
     stage = Stage({"config": {}}, {"config": {}})

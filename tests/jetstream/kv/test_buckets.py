@@ -241,6 +241,43 @@ def test_an_update_resets_the_fields_of_a_bucket():
     ] == []
 
 
+SECOND = 10**9
+SEALED = {"sealed": True, "deny_delete": True, "deny_purge": True}
+
+# fmt: off
+DERIVED = [  # the stream, TTL, fields of the update
+    ({"duplicate_window": 120 * SECOND}, 60, {"max_age": 60 * SECOND}),
+    ({"duplicate_window": 120 * SECOND}, 0, {}),
+    ({"duplicate_window": 50 * SECOND, "max_age": 50 * SECOND}, 200, {"max_age": 200 * SECOND}),
+    ({"duplicate_window": 50 * SECOND}, 40, {"max_age": 40 * SECOND}),
+    ({"duplicate_window": 50 * SECOND}, 60,
+     {"max_age": 60 * SECOND, "duplicate_window": 50 * SECOND}),
+    ({"duplicate_window": 50 * SECOND}, 0, {"duplicate_window": 50 * SECOND}),
+]
+# fmt: on
+
+
+@pytest.mark.rule("KV-46", "OBJ-7")
+@pytest.mark.parametrize(("there", "ttl", "fields"), DERIVED)
+def test_a_window_that_follows_from_the_ttl(there, ttl, fields):
+    answer = stream("OBJ_", **there)
+    stage, buckets = make(ObjectStoreManager, answer, answer)
+    stage.run(buckets.update(ObjectStoreConfig(bucket="b", ttl=ttl), {}))
+    body = stage.asked[1][1]
+    assert {name: body[name] for name in ("max_age", "duplicate_window") if name in body} == fields
+
+
+@pytest.mark.rule("KV-46", "OBJ-7")
+@each_manager
+def test_an_update_of_a_sealed_bucket(kind):
+    there = stream(kind.PREFIX, **SEALED)
+    stage, buckets = make(kind, there, there)
+    stage.run(buckets.update(kind.CONFIG(bucket="b", description="d"), {}))
+    body = stage.asked[1][1]
+    assert {name: body[name] for name in SEALED} == SEALED
+    assert body["allow_rollup_hdrs"] is False
+
+
 @pytest.mark.rule("KV-15", "KV-46")
 def test_updates_of_a_bucket_that_does_not_exist():
     config = KeyValueConfig(bucket="b")

@@ -87,6 +87,15 @@ def test_counters():
     assert old.quiet()
 
 
+@pytest.mark.rule("COUNT-5")
+def test_an_increment_that_is_a_duplicate():
+    time = "2024-05-06T07:08:09.123456789Z"
+    message = {"subject": "c.a", "seq": 3, "data": "eyJ2YWwiOiI3In0=", "time": time}
+    stage = Stage({"stream": "C", "seq": 1, "duplicate": True}, {"message": message})
+    assert stage.run(JetStream(stage.client).add_to_counter("c.a", 5, msg_id="1")) == 7
+    assert stage.asked[-1] == ("$JS.API.STREAM.MSG.GET.C", {"last_by_subj": "c.a"})
+
+
 @pytest.mark.rule("SCHED-7")
 def test_a_schedule_is_canceled_by_a_message_to_its_target():
     stage = Stage({"stream": "S", "seq": 2})

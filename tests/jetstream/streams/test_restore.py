@@ -92,6 +92,15 @@ def test_other_files(file):
     assert stage.quiet()
 
 
+@pytest.mark.rule("D-SNAP-6")
+@pytest.mark.parametrize("data", [b"chunk", [b"chunk"], saved().read()])
+def test_chunks_without_a_configuration(data):
+    stage = Stage()
+    with pytest.raises(InvalidValue, match="chunks of a snapshot need a config"):
+        stage.run(restoring(stage, data))
+    assert stage.quiet()
+
+
 @pytest.mark.parametrize(
     ("data", "options"),
     [
