@@ -76,7 +76,7 @@ def run(check, name):
 MISTAKES = [  # harness, module, its text, another one
     ("api", "api.stored", "not isinstance(seq, int)", "False"),
     ("api", "api.client", "except (ValueError, RuntimeError):", "except ValueError:"),
-    ("ack", "api.metadata", "tokens[6 if count == 9 else 8]", "tokens[6]"),
+    ("ack", "api.metadata", 'reply.rsplit(b".", 3)[1]', 'reply.rsplit(b".", 4)[1]'),
     ("ack", "ordered.cursor", "self.start = start\n        self.cons", "self.cons"),
     ("advisory", "advisories.kinds", " if isinstance(name, str) else Advisory", ""),
     ("stored", "objects.info", "if not info.name:", "if False:"),
