@@ -22,8 +22,8 @@ class MessageQueue:
     `batch.pop()` returns the oldest. All lists stay the same objects, so that a machine can refer
     to them directly.
 
-    `ready` are older messages, which a machine has lent to the API. `put_back` comes before
-    anything else, except for `lend`, while there are any.
+    `ready` has older messages, which a machine has lent to the API. While there are any, only
+    `lend` may be called before `put_back`.
     """
 
     __slots__ = ("batch", "fresh", "ready")

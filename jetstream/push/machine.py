@@ -262,9 +262,9 @@ class Push(Receiver):
         return self.pending() == 1 or self.events.total > before
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        # A message without headers is not a status. 0.6 us a message, not 1.8.
         if HAS_MEMORY:
             self._put_back()
+        # A message without headers is not a status. 0.6 us a message, not 1.8.
         size = self._bytes + _size(msgs)
         count = self.pending()
         full = 0 < self._max_messages < count + len(msgs) or 0 < self._max_bytes < size
