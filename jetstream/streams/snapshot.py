@@ -6,7 +6,7 @@ from jetstream.api.client import encode_json
 from jetstream.errors import InvalidResponse
 from jetstream.schema.stream_config import StreamConfig
 from jetstream.schema.stream_info import StreamState
-from natsproto.errors import InvalidState
+from natsproto.errors import InvalidState, InvalidValue
 from natsproto.session import check_count, check_flag
 from natsproto.wire.subjects import check_known_name
 from natsproto.wire.text import cut_middle, shorten
@@ -125,6 +125,9 @@ class StreamSnapshot:
         The file has a line with the configuration and the state, and then the chunks. `progress`
         is called with the number of bytes after each chunk.
         """
+        if not hasattr(file, "write"):
+            text = "file %s is not a file: open it in binary mode"
+            raise InvalidValue(text % shorten(file), "D-SNAP-6")
         header = self.header
         file.write(header)
         async for chunk in self:

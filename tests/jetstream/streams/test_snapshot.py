@@ -96,6 +96,13 @@ def test_save():
     assert (data, size, seen) == (b"aab", len(file.getvalue()), [2, 3])
 
 
+@pytest.mark.rule("D-SNAP-6")
+def test_a_path_is_not_a_file():
+    stage, snapshot, _ = opened()
+    with pytest.raises(InvalidValue, match=r"file 'orders\.snapshot' is not a file: open it"):
+        stage.run(snapshot.save("orders.snapshot"))
+
+
 def test_save_without_progress():
     stage, snapshot, _ = opened()
     deliver(stage, b"aa")
