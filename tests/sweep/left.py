@@ -88,7 +88,17 @@ class Left:
                 for each in stream.get("consumer_detail") or []
             ),
             "objects with chunks": await self._count_chunks(),
+            "deleted streams on disk": self._deleted_on_disk(),
         }
+
+    def _deleted_on_disk(self) -> list[str]:
+        """Return the directories of deleted streams that the server is still removing.
+
+        If a stream is created and deleted again before that has ended, its messages survive, and
+        the next stream of this name has them (question 36).
+        """
+        streams = self._server.directory / "store" / "jetstream" / self._account / "streams"
+        return sorted(path.name for path in streams.glob(".*"))
 
     async def _count_chunks(self) -> int:
         stream = await self._stage.other.stream("OBJ_o")
