@@ -94,8 +94,8 @@ class Left:
     def _deleted_on_disk(self) -> list[str]:
         """Return the directories of deleted streams that the server is still removing.
 
-        If a stream is created and deleted again before that has ended, its messages survive, and
-        the next stream of this name has them (question 36).
+        If a stream of the same name were created and deleted meanwhile, its messages could
+        reappear in the next one (question 36 in spec_notes).
         """
         streams = self._server.directory / "store" / "jetstream" / self._account / "streams"
         return sorted(path.name for path in streams.glob(".*"))
