@@ -50,6 +50,9 @@ ELECTION = 3 * CANDIDATE_AFTER
 #: down, nats-server up to 2.12 places a third of the consumers without replicas on that member, and
 #: no answer comes: then the ordered consumer has to try again in time.
 ATTEMPT = 2.0
+#: How long a consumption with the default settings waits before it replaces a pull that the server
+#: has lost: two heartbeats. The first pull of a new consumer may be lost (question 37).
+LOST_PULL = 30.0
 #: How long a check may take in which leaders are elected.
 LONGEST = 8 * ELECTION
 

@@ -10,6 +10,7 @@ from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.clusters import (
     ELECTION,
     LONGEST,
+    LOST_PULL,
     answered,
     leader_of,
     other_than,
@@ -296,7 +297,7 @@ async def check_dead_letters_over_a_crash_of_the_leader(ctx: Context) -> None:
     capture = await consumer.dead_letters(durable="dead")
     first, second = await answered(client, lambda: consumer.fetch(2, expires=WAIT))
     await first.term()
-    letter = await capture.next(ELECTION)
+    letter = await capture.next(LOST_PULL + WAIT)
     assert letter.seq == 1
     await letter.discard()  # otherwise it might be delivered again
     leader.kill()
