@@ -51,7 +51,8 @@ ELECTION = 3 * CANDIDATE_AFTER
 #: no answer comes: then the ordered consumer has to try again in time.
 ATTEMPT = 2.0
 #: How long a consumption with the default settings waits before it replaces a pull that the server
-#: has lost: two heartbeats. The first pull of a new consumer may be lost (question 37).
+#: has lost: two heartbeats. The first pull from a new consumer may be lost (question 37 in
+#: spec_notes).
 LOST_PULL = 30.0
 #: How long a check may take in which leaders are elected.
 LONGEST = 8 * ELECTION

@@ -1,4 +1,4 @@
-"""What a real nats-server keeps of a deleted stream (question 36), and that a purge prevents it."""
+"""A deleted stream may leave messages to the next of its name (question 36 in spec_notes)."""
 
 from __future__ import annotations
 
